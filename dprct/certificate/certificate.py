@@ -412,9 +412,10 @@ class Reading:
         """Return the table of errors as lines in columns; ``!`` marks those that are too small."""
         width = max(len(ratio.command) for ratio in self.ratios) if self.ratios else 0
         rows = [
-            (ratio.command, shown_ratio(ratio.smallest), shown_ratio(ratio.largest), _remark(ratio))
-            for ratio in self.ratios
-        ]
+            (one.command, shown_ratio(one.smallest), shown_ratio(one.largest),
+             "! too small" if one.too_small else "")
+            for one in self.ratios
+        ]  # fmt: skip
         return [
             f"{command:<{width}}  {low:>8} {high:>8}  {remark}".rstrip()
             for command, low, high, remark in [(*_HEADING, ""), *rows]
@@ -433,13 +434,11 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values; an error that does not exist is null."""
-        return {
-            "ratios": [
-                {key: _as_json(value) for key, value in asdict(ratio).items()}
-                for ratio in self.ratios
-            ],
-            "breaks": list(self.breaks),
-        }
+        ratios = [asdict(one) for one in self.ratios]
+        for one in ratios:
+            for key in ("smallest", "largest"):
+                one[key] = one[key] if math.isfinite(one[key]) else None
+        return {"ratios": ratios, "breaks": list(self.breaks)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Reading:
@@ -458,17 +457,9 @@ def _of_json(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _remark(ratio: ErrorRatio) -> str:
-    return "! too small" if ratio.too_small else ""
-
-
 def shown_ratio(ratio: float) -> str:
     """Return a ratio with four decimals; one that does not exist is ``none``."""
     return f"{ratio:.4f}" if math.isfinite(ratio) else "none"
-
-
-def _as_json(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class FileContent(TypedDict):

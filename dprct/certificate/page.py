@@ -9,13 +9,13 @@ from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
-from dprct.certificate.certificate import CAVEATS, shown_ratio, worth_by_table
+from dprct.certificate.certificate import CAVEATS, Reading, shown_ratio, worth_by_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
-    from dprct.certificate.certificate import Certificate, Reading
+    from dprct.certificate.certificate import Certificate
     from dprct.privacy.budget import Guarantee
 
 _STYLE = """
@@ -355,15 +355,26 @@ def certificate_page(certificate: Certificate) -> str:
         pair(
             section("Taken as known to everybody", items(guarantee.public_facts)),
             section("Not protected", items(_uncovered(certificate)))
-            + section("Other differences from the confidential file", items(_others(certificate))),
+            # for the values of columns the table of fates has them
+            + section(
+                "Other differences from the confidential file",
+                items(
+                    line
+                    for line in certificate.difference_lines()
+                    if not line.startswith("values of ")
+                ),
+            ),
         ),
         section("What became of the columns", _columns(certificate)),
         pair(
             section("What this file is not good for", items(certificate.limits)),
             section("What this certificate cannot know", items(CAVEATS)),
         ),
-        *_reading(certificate.reading),
-        *_regressions(certificate),
+        _reading(certificate.reading or Reading()),
+        section(
+            "Verdicts on the regressions of the do-files",
+            items(worth_by_table(certificate.regressions)),
+        ),
         section("How it was made", facts(_making(certificate))),
         section("How to check it", _checking(certificate)),
     ]
@@ -395,15 +406,8 @@ def _columns(certificate: Certificate) -> str:
     return grid(("Fate", "Columns", "What the file holds"), cells) if cells else ""
 
 
-def _others(certificate: Certificate) -> list[str]:
-    """Return the differences in words; for the values of columns the table of fates has them."""
-    return [line for line in certificate.difference_lines() if not line.startswith("values of ")]
-
-
-def _reading(reading: Reading | None) -> list[str]:
+def _reading(reading: Reading) -> str:
     """Commands that can be read on a calibrated file, and what breaks on it."""
-    if reading is None:
-        return []
     rows = [
         (
             ratio.command,
@@ -418,18 +422,8 @@ def _reading(reading: Reading | None) -> list[str]:
         "sampling and privacy noise: smallest and largest over outcomes, arms and covariate sets."
     )
     table = grid(("Command", "Smallest", "Largest", "Remark"), rows, words) if rows else ""
-    return [
-        section("How commands read this file", table),
-        section("What breaks on this file", items(reading.breaks)),
-    ]
-
-
-def _regressions(certificate: Certificate) -> list[str]:
-    """Verdicts on the regressions of the do-files, by table."""
-    if not certificate.regressions:
-        return []
-    lines = items(worth_by_table(certificate.regressions))
-    return [section("Verdicts on the regressions of the do-files", lines)]
+    breaks = section("What breaks on this file", items(reading.breaks))
+    return section("How commands read this file", table) + breaks
 
 
 def _making(certificate: Certificate) -> dict[str, str]:

@@ -46,6 +46,11 @@ class Specification:
     where: str | None = None
 
     @property
+    def keys(self) -> set[str]:
+        """Its terms, as the formula's grammar spells them."""
+        return _keys(self.terms)
+
+    @property
     def kind(self) -> str:
         """Its errors, by the name that a released file has for them."""
         return "CR1" if self.cov_type == "cluster" else self.cov_type
@@ -66,6 +71,10 @@ def terms_of(formula: Formula, absorbed: Iterable[str] = ()) -> tuple[str, ...]:
     """
     written = [":".join(factor.label for factor in term) for term in formula.terms]
     return (*written, *(f"C({name})" for name in absorbed))
+
+
+def _keys(terms: Iterable[str]) -> set[str]:
+    return {term_key(term) for term in terms}
 
 
 def column_named(values: object) -> str | None:
@@ -302,7 +311,7 @@ class Validity:
         """
         before = schema.file.characteristics
         others = [e for e in before if e[:2] != (DATASET, CHARACTERISTIC) and not _is_note(e)]
-        notes = [text for text in map(_note_text, before) if text is not None]
+        notes = [e[2] for e in before if _is_note(e) and e[1] != "note0"]  # which is their number
         mine = self.notes(continuous)
         notes = [*(text for text in notes if text not in mine), *mine]
         written = [(DATASET, f"note{k}", text) for k, text in enumerate(notes, 1)]
@@ -485,9 +494,8 @@ class Validity:
         names = tuple(names)
         if not self.carries(spec):
             return names
-        terms = {term_key(term) for term in spec.terms}
-        crossed = self.groups is not None and self.groups.crossing(terms, self._arm_keys)
-        kept = {"Intercept"} if crossed or terms <= self._arm_keys else set()
+        crossed = self.groups is not None and self.groups.crossing(spec.keys, self._arm_keys)
+        kept = {"Intercept"} if crossed or spec.keys <= self._arm_keys else set()
         kept = set() if self.declared else kept  # no mean of the control group was released
         return tuple(
             name
@@ -514,7 +522,7 @@ class Validity:
 
     def _named(self, spec: Specification) -> str:
         """Return the arms whose coefficients a valid regression has."""
-        some, terms = self._some(spec), {term_key(term) for term in spec.terms}
+        some, terms = self._some(spec), spec.keys
         places = (place - 1 for place in some if place)
         arms = [self.arms[k] for k in places] if some else self.arms
         return ", ".join(arm for arm in arms if term_key(arm) in terms)
@@ -522,8 +530,7 @@ class Validity:
     def _of_constant(self, spec: Specification) -> str:
         """Meaning of the constant of a valid regression."""
         if not all(map(self._is_arm, spec.terms)):
-            terms = {term_key(term) for term in spec.terms}
-            words = self.groups and self.groups.coefficient_words(terms, self._arm_keys)
+            words = self.groups and self.groups.coefficient_words(spec.keys, self._arm_keys)
             if words:
                 return f"{words} ({NOT_RELEASED})."
             return (
@@ -555,9 +562,7 @@ class Validity:
 
     def tells_control(self, spec: Specification) -> bool:
         """Whether the file says of a regression's control group what is known of its mean."""
-        terms = {term_key(term) for term in spec.terms}
-        some = self._some(spec)
-        compares = some[:1] == (0,) or all(term_key(arm) in terms for arm in self.arms)
+        compares = self._some(spec)[:1] == (0,) or self._arm_keys <= spec.keys
         told = bool(self.control_errors) or self.groups is not None
         return told and spec.outcome in self.outcomes and compares
 
@@ -579,7 +584,7 @@ class Validity:
             return f"the effects on {spec.outcome!r} were not released; released: {released}"
         if self.declared:
             return self._undeclared(spec)
-        terms, some = {term_key(term) for term in spec.terms}, self._some(spec)
+        terms, some = spec.keys, self._some(spec)
         if self.sizes is not None and some:
             apart = self.sizes.reason(some, terms, tuple(map(term_key, self.sizes.columns)))
             if apart is not None:
@@ -609,7 +614,7 @@ class Validity:
         if not there:
             said = "all rows" if spec.where is None else f"the rows where {spec.where}"
             return f"it uses {said}, and no regression of {spec.outcome} was declared on these"
-        terms = {term_key(term) for term in spec.terms}
+        terms = spec.keys
         same = [one for one in there if _terms_of(one) == terms]
         if same and all(one.carries == "nothing" for one in same):
             of = self._carried(spec.outcome)
@@ -618,10 +623,7 @@ class Validity:
                 f"{same[0].told or 'its numbers stand beside the file'}"
             )
         carried = [one for one in there if one.carries != "nothing"]
-        part = [
-            one for one in carried
-            if {*map(term_key, one.arms)} <= terms <= _terms_of(one)
-        ]  # fmt: skip
+        part = [one for one in carried if _keys(one.arms) <= terms <= _terms_of(one)]
         if not part:
             known = "; ".join(one.title for one in carried) or self._carried(spec.outcome)
             return f"it is not among the declared regressions that the file carries ({known})"
@@ -638,14 +640,13 @@ class Validity:
     def _other_declared(self, spec: Specification) -> str | None:
         """Return why the errors of a declared regression are not those that the file has."""
         mine = "the effects are the released ones, but their errors are not"
-        terms = {term_key(term) for term in spec.terms}
         there = [
             one for one in on_rows(self.declared, spec.outcome, spec.where)
             if one.carries != "nothing"
         ]  # fmt: skip
-        same = next((one for one in there if _terms_of(one) == terms), None)
+        same = next((one for one in there if _terms_of(one) == spec.keys), None)
         if same is None:
-            of = next(one for one in there if terms <= _terms_of(one))
+            of = next(one for one in there if spec.keys <= _terms_of(one))
             return (
                 f"{mine}: they are those of the declared regression ({of.title}), "
                 f"{NOT_RELEASED} without {', '.join(of.covariates)}"
@@ -667,7 +668,7 @@ class Validity:
     def _sets(self, spec: Specification) -> tuple[set[str], list[set[str]]]:
         """Return the covariates of a regression, and the declared sets in the same words."""
         found = {term_key(term) for term in spec.terms if not self._is_arm(term)}
-        sets = [{term_key(term) for term in part} for part in self.covariates]
+        sets = [*map(_keys, self.covariates)]
         if self.groups is None:
             return found, sets
         return self.groups.compared(found, sets, self._arm_keys, within=spec.within is not None)
@@ -685,7 +686,7 @@ class Validity:
         every = set().union(*known)
         new = [term for term in spec.terms if term_key(term) in found - every]
         declared = {term_key(term) for part in self.covariates for term in part}
-        if self.groups is not None and new and {term_key(term) for term in new} <= declared:
+        if self.groups is not None and new and _keys(new) <= declared:
             return self.groups.adjusted_words(new)
         crossed = [
             term for term in new if any(term_key(arm) in term.split(":") for arm in self.arms)
@@ -735,7 +736,7 @@ class Validity:
 
     @property
     def _arm_keys(self) -> set[str]:
-        return {term_key(arm) for arm in self.arms}
+        return _keys(self.arms)
 
     def _is_arm(self, term: str) -> bool:
         return term_key(term) in self._arm_keys
@@ -752,9 +753,18 @@ class Validity:
         """
         if self.rounded:
             return (_ROUNDED.format(", ".join(self.outcomes)),)
-        if self.declared:
-            return self._notes_of_declared(continuous)
-        arms, outcomes, real = ", ".join(self.arms), ", ".join(self.outcomes), list(continuous)
+        lines = self._notes_of_declared() if self.declared else self._notes_of_effects()
+        real = ", ".join(continuous)
+        return (
+            *lines,
+            *[
+                f"{real}: real numbers here, not the codes or counts of the original; "
+                "assert inlist(), tabulate and value labels do not apply."
+            ] * bool(real),
+        )  # fmt: skip
+
+    def _notes_of_effects(self) -> list[str]:
+        arms, outcomes = ", ".join(self.arms), ", ".join(self.outcomes)
         sets = "; or ".join(" ".join(part) or "nothing else" for part in self.covariates)
         rest = "; some of them return the same effects, with other errors"
         apart = self.groups is not None and not self.groups.holds(self.covariates[0])
@@ -771,18 +781,10 @@ class Validity:
         ]
         lines += [self.groups.words(arms, self.errors)] if self.groups is not None else []
         lines += [self.sizes.words(self.errors)] if self.sizes is not None else []
-        lines += [self.control_words()] if self.control_errors else []
-        if real:
-            lines.append(
-                f"{', '.join(real)}: real numbers here, not the codes or counts of the original; "
-                "assert inlist(), tabulate and value labels do not apply."
-            )
-        return tuple(lines)
+        return lines + ([self.control_words()] if self.control_errors else [])
 
-    def _notes_of_declared(self, continuous: Iterable[str]) -> tuple[str, ...]:
-        """Return the notes of a file that carries declared regressions."""
-        real = list(continuous)
-        return (
+    def _notes_of_declared(self) -> list[str]:
+        return [
             "Calibrated for declared regressions: the coefficients of treatment in them are the "
             "released ones, adjusted as the regression is, and their errors contain sampling and "
             "privacy noise.",
@@ -791,11 +793,7 @@ class Validity:
             "other level.",
             "Other coefficients, the constant, R-squared, other regressions, subgroups, "
             "interactions, weights, logit and probit are artefacts.",
-            *[
-                f"{', '.join(real)}: real numbers here, not the codes or counts of the original; "
-                "assert inlist(), tabulate and value labels do not apply."
-            ] * bool(real),
-        )  # fmt: skip
+        ]
 
     def control_words(self) -> str:
         """Paragraph on what is known of the means of the control group."""
@@ -841,7 +839,7 @@ def estimand_words(covariates: Iterable[str], estimand: str = DIFFERENCE) -> str
 
 
 def _terms_of(one: ValidRegression) -> set[str]:
-    return {term_key(term) for term in (*one.arms, *one.covariates)}
+    return _keys((*one.arms, *one.covariates))
 
 
 def shown_levels(levels: Iterable[float]) -> str:
@@ -857,11 +855,6 @@ def shown_levels(levels: Iterable[float]) -> str:
 
 def _is_note(entry: tuple[str, str, str]) -> bool:
     return entry[0] == DATASET and entry[1].startswith("note") and entry[1][4:].isdecimal()
-
-
-def _note_text(entry: tuple[str, str, str]) -> str | None:
-    """Return the text of a note of the data set; ``note0`` is their number."""
-    return entry[2] if _is_note(entry) and entry[1] != "note0" else None
 
 
 def _texts(values: Any) -> tuple[str, ...]:

@@ -116,8 +116,9 @@ class RiskReport(Confidential):
             Column(method, (method or "released") + (f" ({n})" if n > 1 else ""))
             for method, n in zip(methods, found["draws"], strict=True)
         ]
+        none = self.baseline  # where nothing was copied
         rows = [
-            Row(key, words, (*found[f"{key}.mean"], self._beside(key)))
+            Row(key, words, (*found[f"{key}.mean"], None if none is None else float(none[key])))
             for key, words in _EXPLAINED.items()
             if found[f"{key}.mean"].notna().any()
         ]
@@ -152,12 +153,6 @@ class RiskReport(Confidential):
             label="Gower distance",
             watermark=WATERMARK,
         )
-
-    def _beside(self, key: str) -> float | None:
-        """Value of the measure where nothing was copied."""
-        if self.baseline is None:
-            return None
-        return float(self.baseline[key])
 
     def _notes(self) -> list[str]:
         listed = ", ".join(self.columns[:8])
@@ -272,7 +267,9 @@ def risk(
         found[1] if kept is not None else None,
         tuple(compared),
         tuple(known),
-        _ranges(found[:first], compared, _schema_of(every)),
+        _ranges(
+            found[:first], compared, next((x.schema for x in every if x.schema is not None), None)
+        ),
         distance_rows,
     )
     records: list[dict[str, Any]] = []
@@ -390,10 +387,6 @@ def _ranges(
         coded = cells[0].is_text or _is_coded(name, schema) or not len(numbers)
         found[name] = None if coded else (float(numbers.min()), float(numbers.max()))
     return found
-
-
-def _schema_of(sources: Sequence[Source]) -> Schema | None:
-    return next((source.schema for source in sources if source.schema is not None), None)
 
 
 def _is_coded(name: str, schema: Schema | None) -> bool:

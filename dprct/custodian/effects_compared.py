@@ -145,7 +145,8 @@ class Regressions:
         found: list[dict[str, Any]] = []
         reasons: list[str] = []
         try:
-            self._check_arms(frame)
+            if self.indicators:
+                assignment_of(frame, self.arms, self.control)
         except ParameterError as refusal:
             return self._ordered(found), [_reason(source, refusal)]
         samples = {
@@ -189,10 +190,6 @@ class Regressions:
             in_arm = frame[list(self.arms)].to_numpy(np.float64, na_value=np.nan) == 1
             rows = rows & (in_control | in_arm.any(axis=1))
         return rows
-
-    def _check_arms(self, frame: pd.DataFrame) -> None:
-        if self.indicators:
-            assignment_of(frame, self.arms, self.control)
 
     def _fitted(
         self, frame: pd.DataFrame, source: Source, panel: str, outcomes: tuple[str, ...], rows: Mask

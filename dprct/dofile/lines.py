@@ -46,7 +46,6 @@ Node = Command | Block
 class _Lexer:
     """What is open between one physical line and the next."""
 
-    notes: list[str]
     semicolon: bool = False
     depth: int = 0
     star: bool = False
@@ -82,7 +81,7 @@ class _Lexer:
 
 def commands(text: str, notes: list[str]) -> list[Command]:
     """Return the commands of a do-file, each with the line where it begins."""
-    state = _Lexer(notes)
+    state = _Lexer()
     lines = re.split(r"\r\n|\r|\n", text)
     closing = [number for number, line in enumerate(lines) if "*/" in line]
     last = closing[-1] if closing else -1

@@ -219,8 +219,7 @@ class Reader(Session):
             header = node.header if isinstance(node, Block) else node
             body = node.body if isinstance(node, Block) else None
             if isinstance(node, Block) and node.program:
-                self.programs[node.program] = node
-                self.program_files[node.program] = self.file
+                self.programs[node.program] = node, self.file
                 continue
             word = _first_word(header.text)
             if word == "else":
@@ -435,10 +434,10 @@ class Reader(Session):
         if self.depth >= _DEEPEST or len(self.macros.frames) > _DEEPEST:
             self.note(f"{self.file}, line {line}: {name} calls itself too deep; not read further")
             return
-        block, before = self.programs[name], self.file
+        before = self.file
         given = text[len(name) :].strip()
         self.macros.frames.append(_positional(given, quoted_words(given)))
-        self.file = self.program_files[name]
+        block, self.file = self.programs[name]
         kept_doubts = [*self.doubts]
         try:
             with suppress(_Exit, _Continue):

@@ -51,8 +51,7 @@ class Session:
         self.saved: dict[str, Memory] = {}
         self.memory = self.opened("")
         self.preserved: list[Memory] = []
-        self.programs: dict[str, Block] = {}
-        self.program_files: dict[str, str] = {}
+        self.programs: dict[str, tuple[Block, str]] = {}  # with the file that defines each
         self.stored: dict[str, Regression] = {}
         self.rows: list[Regression] = []
         self.notes: list[str] = []

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee
     from dprct.release.release import ReleaseModel
     from dprct.results.plan import Plan
-    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
     from dprct.study.methods import AnyModel
     from dprct.study.study import Study
@@ -214,21 +213,11 @@ def _spending(approval: Approval) -> dict[str, str]:
 
 def _columns(schema: Schema) -> str:
     rows = [
-        (column.name, _fate(column), shown(column.label), _declared(schema, column))
-        for column in schema.columns
-    ]
+        (one.name, "derived" if one.derived is not None else str(one.fate), shown(one.label),
+         "nothing is published" if one.fate == "drop" else _facts_of(schema, one.name))
+        for one in schema.columns
+    ]  # fmt: skip
     return grid(("Column", "Fate", "Label", "Public facts"), rows)
-
-
-def _fate(column: Column) -> str:
-    return "derived" if column.derived is not None else str(column.fate)
-
-
-def _declared(schema: Schema, column: Column) -> str:
-    """Declarations of a column; of one that is dropped nothing is published."""
-    if column.fate == "drop":
-        return "nothing is published"
-    return _facts_of(schema, column.name)
 
 
 def _facts_of(schema: Schema, name: str) -> str:

@@ -99,9 +99,7 @@ class DeclaredMoments:
 
     def tidy(self) -> pd.DataFrame:
         """Return one row for every effect and every coefficient."""
-        tables = [one.tidy().assign(of=of) for of, one in self._made[0].items()]
-        frame = _stacked(tables)
-        return frame[["of", *(name for name in frame.columns if name != "of")]]
+        return _stacked({of: one.tidy() for of, one in self._made[0].items()})
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the release."""
@@ -111,10 +109,7 @@ class DeclaredMoments:
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """One row about every regression."""
-        made = self._made[0]
-        rows = [one.glance().assign(of=of) for of, one in made.items()]
-        frame = _stacked(rows)
-        return {"fits": frame[["of", *(name for name in frame.columns if name != "of")]]}
+        return {"fits": _stacked({of: one.glance() for of, one in self._made[0].items()})}
 
     def summary(self) -> str:
         """Return the tables of all results, then the certificate of the release."""
@@ -125,9 +120,11 @@ class DeclaredMoments:
         return "\n\n".join([*blocks, *failed, signed])
 
 
-def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return tables below each other; without a row where nothing could be estimated."""
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"of": []})
+def _stacked(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return tables below each other, with what each is of; no row where there is none."""
+    whole = [table.assign(of=of) for of, table in tables.items()] or [pd.DataFrame({"of": []})]
+    frame = pd.concat(whole, ignore_index=True)
+    return frame[["of", *(name for name in frame.columns if name != "of")]]
 
 
 def moments_path(output: Path) -> Path:

@@ -309,7 +309,7 @@ def _page(
         section("How to read this page", items(_legend(levels, raw is not None))),
         section("Summary", items(summary(found) or ["the do-files run no regression"])),
         *_tables(found, mine, failed, raw),
-        *([section("Files that were copied as they were", items(copied))] if copied else []),
+        section("Files that were copied as they were", items(copied)),
     ]
     return document(
         KIND if raw is None else CUSTODIAN_KIND,

@@ -176,7 +176,7 @@ def _look(name: str, raw: bytes, found: Contents, depth: int) -> None:
             _look_into_zip(raw, found, depth)
         elif zipfile.is_zipfile(io.BytesIO(raw)):
             found.unread = "it is an archive with something before it"
-        elif _is_tar(raw):
+        elif len(raw) > 512 and raw[257:262] == b"ustar":
             _look_into_tar(raw, found, depth)
         else:
             _look_at(suffix, raw, found)
@@ -216,10 +216,6 @@ def _unpacked(raw: bytes, most: int) -> bytes | str | None:
     except (OSError, EOFError, ValueError, IndexError, zlib.error, lzma.LZMAError):
         return "it is packed, and cannot be unpacked"
     return "it is packed, with more behind it" if rest.strip(b"\0") else inner
-
-
-def _is_tar(raw: bytes) -> bool:
-    return len(raw) > 512 and raw[257:262] == b"ustar"
 
 
 def _look_into_tar(raw: bytes, found: Contents, depth: int) -> None:

@@ -191,7 +191,7 @@ def results_document(
             name: column_facts(model.schema.column(name)) for name in model.spec.columns
         },
         "schema": {"sha256": digest, "sealed": seal},
-        "text_sha256": _sha256(_ended(text)),
+        "text_sha256": hashlib.sha256(_ended(text).encode("utf-8")).hexdigest(),
     }
     content = json.loads(json.dumps(content, default=_plain))
     return ResultsDocument({**content, "sha256": results_digest(content)}), text
@@ -246,7 +246,8 @@ def rehearse_results(
     """
     check_results_target(path, str(model.schema.dataset_id))
     for kind in type(model).results():
-        lacking = [name for name in _WRITTEN if not _has(kind, name)]
+        there = {*dir(kind), *(name for base in kind.__mro__ for name in get_annotations(base))}
+        lacking = [name for name in _WRITTEN if name not in there]
         if lacking:
             raise ParameterError(
                 f"results of ``{type(model).__name__}`` have no {', '.join(lacking)}, so that they "
@@ -263,10 +264,6 @@ def rehearse_results(
 
 _WRITTEN = ("guarantee", "ledger", "summary", "tidy")
 """What :class:`dprct.model.Result` promises; type checkers see that a method keeps it."""
-
-
-def _has(kind: type[Any], name: str) -> bool:
-    return hasattr(kind, name) or any(name in get_annotations(base) for base in kind.__mro__)
 
 
 def write_results(
@@ -385,10 +382,6 @@ def _label(cell: Any) -> str:
 
 def _number(cell: Any) -> float:
     return math.nan if cell is None else float(cell)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def _ended(text: str) -> str:

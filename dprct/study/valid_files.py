@@ -68,6 +68,10 @@ class Shown:
             return _in_stata_rows(self.where)
         return "" if self.where is None else f"{self.where[0]} == {spelled(self.where[1])}"
 
+    def estimand(self, valid: Validity) -> str:
+        """Return what it is valid for."""
+        return estimand_words(valid.covariates_in(self.terms), valid.estimand)
+
     @property
     def of_levels(self) -> bool:
         """Whether an effect is that of a level of one column that holds the group."""
@@ -115,7 +119,8 @@ def shown_regressions(valid: Validity, data: pd.DataFrame, schema: Schema) -> It
     if valid.declared:
         return
     for outcome, part, where in islice(_every(valid), MOST):
-        arms = [arm for arm in valid.arms if not _lacks(where, arm)]
+        absent = where.absent if isinstance(where, SomeArms) else ()
+        arms = [arm for arm in valid.arms if arm not in absent]
         terms = (*arms, *part)
         formula = f"{_quoted(outcome)} ~ {' + '.join(map(_spelt, terms))}"
         try:
@@ -161,36 +166,30 @@ def _every(
                 yield outcome, (), SomeArms(sizes.columns, two)
 
 
-def _lacks(where: Where, arm: str) -> bool:
-    return isinstance(where, SomeArms) and arm in where.absent
-
-
 def _rows(data: pd.DataFrame, where: Where) -> pd.DataFrame:
     if where is None:
         return data
-    if isinstance(where, ValidRegression):
-        return data[where.of(data)]
-    return data[where.of(data) if isinstance(where, SomeArms) else data[where[0]] == where[1]]
+    return data[data[where[0]] == where[1] if isinstance(where, tuple) else where.of(data)]
 
 
 def _head(valid: Validity, sign: str) -> list[str]:
     """Comments at the head of both files."""
     arms = ", ".join(valid.arms)
+    below = "Below each regression stand the numbers that it must give."
     if valid.declared:
         words = [
             f"The coefficients of {arms} are those of declared regressions, as they were released. "
             "The errors that are asserted hold sampling and privacy noise. All other coefficients "
-            "are artefacts. Below each regression stand the numbers that it must give.",
+            f"are artefacts. {below}",
             *(one.words() for one in valid.declared if one.carries != "all"),
         ]
-        return [f"{sign} {line}" for text in words for line in textwrap.wrap(text, _WIDTH)]
-    words = [
-        f"The coefficients of {arms} are the released effects, and their errors with "
-        f"{valid.errors} hold sampling and privacy noise. The other coefficients are artefacts. "
-        "Below each regression stand the numbers that it must give."
-    ]
-    if valid.control_errors:
-        words.append(valid.control_words())
+    else:
+        words = [
+            f"The coefficients of {arms} are the released effects, and their errors with "
+            f"{valid.errors} hold sampling and privacy noise. The other coefficients are "
+            f"artefacts. {below}",
+            *([valid.control_words()] if valid.control_errors else []),
+        ]
     return [f"{sign} {line}" for text in words for line in textwrap.wrap(text, _WIDTH)]
 
 
@@ -206,7 +205,7 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
     made: dict[str, str] = {}
     for one in found:
         words = [_in_stata(term, made) for term in one.terms]
-        lines += ["", f"* valid {_estimand(valid, one)}"]
+        lines += ["", f"* valid {one.estimand(valid)}"]
         if None in words:
             lines.append(
                 f"* {one.outcome} on {' '.join(one.terms)}: valid, but not written here, because "
@@ -230,11 +229,6 @@ def _asserted(one: Shown) -> Iterator[str]:
         yield f"assert reldif(_b[{arm}], {value:.12g}) < {_TOLERANCE}"
         if not math.isnan(error):
             yield f"assert reldif(_se[{arm}], {error:.12g}) < {_TOLERANCE}"
-
-
-def _estimand(valid: Validity, one: Shown) -> str:
-    """Return what a regression is valid for."""
-    return estimand_words(valid.covariates_in(one.terms), valid.estimand)
 
 
 def _in_stata_rows(one: ValidRegression) -> str:
@@ -313,7 +307,7 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
         "d <- as.data.frame(haven::zap_labels(haven::zap_missing(d)))",
     ]
     for one in found:
-        lines += ["", f"# valid {_estimand(valid, one)}"]
+        lines += ["", f"# valid {one.estimand(valid)}"]
         right = " + ".join(map(_in_r, one.terms))
         arms = ", ".join(json.dumps(_quoted(arm), ensure_ascii=False) for arm in one.numbers)
         values = ", ".join(f"{value:.12g}" for value, _ in one.numbers.values())
@@ -328,15 +322,16 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
             continue
         rows = ""
         if isinstance(one.where, SomeArms):
-            rows = f", subset = {_in_r_rows(one.where)}"
+            absent = (f"{_quoted(column)} == 0" for column in one.where.absent)
+            rows = f", subset = {' & '.join(absent)}"
         elif isinstance(one.where, ValidRegression):
             rows = f", subset = {_in_r_condition(one.where)}"
         elif one.where is not None:
-            level = one.where[1]
-            told_level = (
-                json.dumps(level, ensure_ascii=False) if isinstance(level, str) else f"{level:.17g}"
-            )
-            rows = f", subset = {_quoted(one.where[0])} == {told_level}"
+            column, level = one.where
+            said = json.dumps(level, ensure_ascii=False) if isinstance(level, str) else (
+                f"{level:.17g}"
+            )  # fmt: skip
+            rows = f", subset = {_quoted(column)} == {said}"
         lines += [f"fit <- lm({_quoted(one.outcome)} ~ {right}, data = d{rows})"]
         cluster, clusters = "", (one.valid or valid).cluster
         if clusters is not None:
@@ -367,11 +362,6 @@ def _in_r_condition(one: ValidRegression) -> str:
 def _only_compared(condition: str) -> list[str]:
     """Return the columns that a condition compares without asking whether there is a value."""
     return sorted(named(condition) - {*re.findall(r"missing\((\w+)\)", condition)})
-
-
-def _in_r_rows(some: SomeArms) -> str:
-    """Return the rows of the control group and some arms in R's words."""
-    return " & ".join(f"{_quoted(column)} == 0" for column in some.absent)
 
 
 def _in_r(term: str) -> str:
