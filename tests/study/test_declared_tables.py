@@ -153,7 +153,7 @@ def test_columns_that_the_file_lacks_are_named_with_a_hint() -> None:
         ({"alternative": "both"}, "alternative='both'; allowed"),
         ({"distribution": "chi2"}, "distribution='chi2'; allowed"),
         ({"adjust": "none"}, "adjust='none'; allowed"),
-        ({"sample": "all"}, "sample='all'; allowed"),
+        ({"sample": "all"}, "sample = 'all'; allowed"),
         ({"draws": 0, "adjust": "romano-wolf"}, "draws=0"),
         ({"seed": -1}, "seed=-1"),
         ({"families": "some"}, "families='some'; allowed"),
