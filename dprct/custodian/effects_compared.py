@@ -26,7 +26,7 @@ from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.covariance import WeightsType, check_weights_type
-from dprct.results.itt_estimates import Fitted, assignment_of, by_rows, fitted
+from dprct.results.itt_estimates import Fitted, assignment_of, by_rows, fitted, panels_of
 from dprct.results.ols import covariance_named
 from dprct.results.tables import Column, Row, Table
 
@@ -114,17 +114,9 @@ class Regressions:
         **options: Any,
     ) -> Regressions:
         """Return the regressions of :func:`dprct.itt_table`."""
-        if isinstance(covariates, str):
-            raise ParameterError(f"``covariates={covariates!r}``; give a list, or lists by name")
-        sets = covariates if isinstance(covariates, Mapping) else {"": covariates}
-        factors = [f"C(`{name}`)" for name in blocks]
-        panels = {
-            name: " + ".join([*(f"`{arm}`" for arm in arms), *terms, *factors])
-            for name, terms in sets.items()
-        }
         return cls(
             outcomes=tuple(_spelled(name) for name in outcomes),
-            panels=panels,
+            panels=panels_of(arms, covariates, blocks),
             arms=arms,
             indicators=True,
             control=control,

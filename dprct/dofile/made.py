@@ -126,8 +126,9 @@ def _depth(node: ast.AST) -> int:
 
 def make(parsed: Parsed, context: Context) -> None:
     """Take a command that makes or changes columns."""
-    of = _COMMANDS.get(parsed.name)
-    if of is not None:
+    if parsed.within and not context.doubt:
+        context.doubt = f"in {parsed.within} counts rows, which other people move"
+    if (of := _COMMANDS.get(parsed.name)) is not None:
         of(parsed, context)
 
 
@@ -155,8 +156,6 @@ def _generated(parsed: Parsed, context: Context) -> None:
     name, right = assigned[1], text[assigned.end() :].strip()
 
     def value() -> Value:
-        if parsed.within:
-            raise Refused(f"in {parsed.within} counts rows, which other people move")
         new = translated(right, context.column, context.scalars)
         if kind in _WHOLE_TYPES:
             new = truncated(new)
@@ -177,8 +176,6 @@ def _egen(parsed: Parsed, context: Context) -> None:
     name, function, held = assigned[1], assigned[2], assigned[3]
 
     def value() -> Value:
-        if parsed.within:
-            raise Refused(f"in {parsed.within} counts rows, which other people move")
         found = _row_function(function, held, parsed, context)
         return chosen(condition(parsed.condition, context.column, context.scalars), found)
 

@@ -290,7 +290,7 @@ def itt_table(
         schema,
         outcomes=tuple(outcome_labels),
         arms=tuple(arm_labels),
-        covariates=_sets(covariates),
+        covariates=covariates,
         blocks=tuple(blocks),
         control=control,
         groups=cluster,
@@ -426,20 +426,6 @@ def _labels(
         name: (schema.column(name).label if schema and name in known else "") or name
         for name in named
     }
-
-
-def _sets(
-    covariates: Sequence[str] | Mapping[str, Sequence[str]],
-) -> dict[str, tuple[str, ...]]:
-    if isinstance(covariates, str):
-        raise ParameterError(
-            f"``covariates={covariates!r}``; give a list, or a ``mapping`` of lists"
-        )
-    if isinstance(covariates, Mapping):
-        if not covariates:
-            raise ParameterError("covariates is an empty ``mapping``; name at least one set")
-        return {name: tuple(terms) for name, terms in covariates.items()}
-    return {"": tuple(covariates)}
 
 
 def laid_out(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -27,7 +28,7 @@ from dprct.results.multiple_testing import (
 from dprct.results.ols import check_finite, cluster_codes, covariance_named, one_per_row, weights_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
@@ -112,6 +113,29 @@ def _check_apart(names: Sequence[str], inside: Mask) -> None:
                 )
 
 
+def panels_of(
+    arms: Sequence[str],
+    covariates: Sequence[str] | Mapping[str, Sequence[str]],
+    blocks: Sequence[str],
+) -> dict[str, str]:
+    """The right side of the regressions with each set of covariates.
+
+    Examples
+    --------
+    >>> panels_of(["t"], {"few": ["age"]}, ["site"])
+    {'few': '`t` + age + C(`site`)'}
+    """
+    if isinstance(covariates, str):
+        raise ParameterError(
+            f"``covariates={covariates!r}``; give a list, or a ``mapping`` of lists"
+        )
+    sets = covariates if isinstance(covariates, Mapping) else {"": covariates}
+    if not sets:
+        raise ParameterError("covariates is an empty ``mapping``; name at least one set")
+    own, factors = [f"`{arm}`" for arm in arms], [f"C(`{name}`)" for name in blocks]
+    return {name: " + ".join([*own, *terms, *factors]) for name, terms in sets.items()}
+
+
 _EXACT = 1e-12  # a standard error below this share of the largest outcome is rounding
 
 
@@ -188,7 +212,7 @@ class Regressions:
         *,
         outcomes: tuple[str, ...],
         arms: tuple[str, ...],
-        covariates: Mapping[str, tuple[str, ...]],
+        covariates: Sequence[str] | Mapping[str, Sequence[str]],
         blocks: tuple[str, ...],
         control: str | None,
         groups: ArrayLike | str | None,
@@ -199,11 +223,7 @@ class Regressions:
         for name in outcomes:
             if name in (*arms, *blocks, control):
                 raise ParameterError(f"outcome {name!r} is also an arm or a block; leave it in one")
-        factors = [f"C(`{name}`)" for name in blocks]
-        panels = {
-            name: " + ".join([*(f"`{arm}`" for arm in arms), *terms, *factors])
-            for name, terms in covariates.items()
-        }
+        panels = panels_of(arms, covariates, blocks)
         named = [
             name for side in panels.values() for name in parse(f"~ {side}", functions=True).names
         ]

@@ -20,13 +20,14 @@ UNSERVED = {
     "probit": "the fitted means of a probit are not those of the arms: its marginal effects are no "
     "effects on the mean, and its coefficients are not released",
     "dprobit": "it prints effects at the mean of covariates, which are not effects on the mean",
-    "tobit": "its coefficients are effects on a censored index, which was not released",
-    "cnreg": "its coefficients are effects on a censored index, which was not released",
-    "intreg": "its coefficients are effects on a censored index, which was not released",
-    "oprobit": "its coefficients are effects on an index of ordered categories, which was not "
-    "released",
-    "ologit": "its coefficients are effects on an index of ordered categories, which was not "
-    "released",
+    **dict.fromkeys(
+        ("tobit", "cnreg", "intreg"),
+        "its coefficients are effects on a censored index, which was not released",
+    ),
+    **dict.fromkeys(
+        ("oprobit", "ologit"),
+        "its coefficients are effects on an index of ordered categories, which was not released",
+    ),
     "mlogit": "it has an equation for each category, of which none was released",
     "clogit": "it is conditional on the number of ones in each group, which was not released",
     "xtlogit": "it has effects of units on the log odds, which are not functions of these numbers",
