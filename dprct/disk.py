@@ -549,11 +549,16 @@ def _target(path: Path) -> Path:
     target = path.resolve()  # a link stays a link to the file that is replaced
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder")
-    if not target.parent.is_dir():
+    require_folder(path, target.parent)
+    return target
+
+
+def require_folder(path: Path, folder: Path | None = None) -> None:
+    """Refuse a place in a folder that is missing."""
+    if not (folder or path.parent).is_dir():
         raise FileError(
             f"the folder of {os.fspath(path)!r} does not exist; create it or choose another place"
         )
-    return target
 
 
 def _keep_permissions(temporary: Path, target: Path) -> None:

@@ -407,7 +407,6 @@ def _columns(certificate: Certificate) -> str:
 
 
 def _reading(reading: Reading) -> str:
-    """Commands that can be read on a calibrated file, and what breaks on it."""
     rows = [
         (
             ratio.command,

@@ -521,7 +521,6 @@ class Validity:
         )
 
     def _named(self, spec: Specification) -> str:
-        """Return the arms whose coefficients a valid regression has."""
         some, terms = self._some(spec), spec.keys
         places = (place - 1 for place in some if place)
         arms = [self.arms[k] for k in places] if some else self.arms

@@ -114,10 +114,7 @@ def _check_custodian(page: Path, contents: Contents) -> None:
                 f"{page.name!r} would lie in {folder.name!r}, which is published; the report with "
                 "confidential numbers stays with the confidential data"
             )
-    if not page.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(page)!r} does not exist; create it or choose another place"
-        )
+    disk.require_folder(page)
     if page.is_symlink():
         raise FileError(f"{page.name!r} is a link; give another name")
     try:

@@ -473,7 +473,6 @@ class UtilityReport(Confidential):
         return list(dict.fromkeys(source.method for source in self.released))
 
     def _heat_map(self, measure: str, statistic: str, ax: Axes | None, **options: Any) -> Axes:
-        """Draw a measure, outcomes by methods and arms."""
         if statistic not in ("mean", "median"):
             raise ParameterError(f"``statistic={statistic!r}``; allowed: mean, median")
         found = self.summary()
@@ -723,7 +722,6 @@ def _compared(
 
 
 def _named(option: str, given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Return columns and what to call them."""
     if isinstance(given, str):
         raise ParameterError(f"``{option}={given!r}``; give a list of columns")
     if isinstance(given, Mapping):

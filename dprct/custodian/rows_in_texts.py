@@ -637,7 +637,6 @@ def _words_of(
 
 
 def _spoken(texts: Sequence[Text], phrases: Mapping[str, object]) -> dict[str, list[Line]]:
-    """Return the lines in which phrases stand."""
     first = {phrase.partition(" ")[0] for phrase in phrases}
     found: dict[str, list[Line]] = {}
     for at, one in enumerate(texts):

@@ -148,7 +148,6 @@ def _listed(session: Session, name: str, text: str) -> None:
 
 
 def _syntax(session: Session, text: str) -> None:
-    """Set the locals that ``syntax`` sets, from the arguments of the program."""
     macros = session.macros
     given = parse("called " + macros.locals.get("0", ""))
     head, *options = top_level(text.replace("[", " ").replace("]", " "), ",")

@@ -33,22 +33,20 @@ _ABBREVIATED = {
 """Commands that mean something here, with the least that Stata takes for them."""
 
 _SILENT_NAMES = """\
-set log cap cmdlog display di disp tab1 tab2 table tabstat sum su summ sort gsort gso
-describe desc de d list li l count codebook browse br edit inspect assert compress format
-note notes char mata python estadd estat lincom lincomest nlcom test testparm testnl margins
-mfx dydx graph gr twoway tw scatter line histogram hist kdensity lowess lpoly bar pie
-correlate corr cor pwcorr spearman ktau ci means mean proportion total ratio ameans centile
-mkdir rmdir erase rm copy type shell dir ls pwd cd sleep pause more net ssc adopath findit
-which help search return ereturn sreturn confirm marksample markout mark tempname timer
-trace error _rc post postfile postclose putexcel putdocx puttab texdoc coefplot mktab
-outsheet export outfile aorder move labmask labvars
-lab la label lookfor isid capture sampsi power file window discard query about update view
-hausman lrtest linktest vif ovtest hettest rvfplot predictnl bootstat tabout orth_out
-balancetable tabm sktest swilk ksmirnov signrank median kwallis oneway anova loneway bitest
-prtest sdtest estpost eststo end stop break continue program class serset translate unabcmd
-viewsource matlist matrix mat pctile xtsum xtdes xttab xtdescribe fre mdesc misstable
-tabmiss order o memory mem mac quietly noisily exit macro varabbrev graphregion outreg2
-frmttable sutex latabstat latab maketex filefilter version
+log cmdlog display di disp tab1 tab2 table tabstat sort gsort gso describe desc de d list li
+l count codebook browse br edit inspect assert compress format note notes char mata python
+estadd estat lincom lincomest nlcom test testparm testnl margins mfx dydx graph gr twoway tw
+scatter line histogram hist kdensity lowess lpoly bar pie correlate corr cor pwcorr spearman
+ktau ci means mean proportion total ratio ameans centile mkdir rmdir erase rm copy type
+shell dir ls pwd sleep pause more net ssc adopath findit which help search return ereturn
+sreturn confirm marksample markout mark timer trace error _rc post postfile postclose
+putexcel putdocx puttab texdoc coefplot mktab outsheet export outfile aorder move labmask
+labvars lookfor isid sampsi power file window discard query about update view hausman lrtest
+linktest vif ovtest hettest rvfplot predictnl bootstat tabout orth_out balancetable tabm
+sktest swilk ksmirnov signrank median kwallis oneway anova loneway bitest prtest sdtest
+estpost end stop break class serset translate unabcmd viewsource matlist pctile xtsum xtdes
+xttab xtdescribe fre mdesc misstable tabmiss o memory mem varabbrev graphregion frmttable
+sutex latabstat latab maketex filefilter
 """
 _LONG_NAMES = {
     short: name
@@ -61,7 +59,7 @@ _LONG_NAMES |= {name: name for name in _ABBREVIATED} | {
     "bs": "bootstrap", "bys": "bysort", "loc": "local", "cap": "capture", "qui": "quietly",
 }  # fmt: skip
 
-_SILENT = frozenset(_SILENT_NAMES.split()) - set(_LONG_NAMES)
+_SILENT = frozenset(_SILENT_NAMES.split())
 """Commands that neither estimate nor change what a later estimation means."""
 
 _ALONE = frozenset({"quietly", "noisily", "capture"})
@@ -227,7 +225,6 @@ def _qualifiers(body: str) -> dict[str, str]:
 
 
 def _options(text: str) -> dict[str, str]:
-    """Return options with the text in their brackets."""
     found: dict[str, str] = {}
     position, end = 0, len(text)
     name = re.compile(r"[\s,]*([A-Za-z_]\w*)\s*(\()?|[\s,]*(\S)")

@@ -77,10 +77,7 @@ def check_target(path: Path, dataset_id: str | None = None) -> None:
     """
     if path.suffix.lower() != _SUFFIX:
         raise FileError(f"{path.name!r} is not the name of a Stata file; let it end in {_SUFFIX}")
-    if not path.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(path)!r} does not exist; create it or choose another place"
-        )
+    disk.require_folder(path)
     if path.is_dir():
         raise FileError(f"{str(path)!r} is a folder; name a file")
     disk.sweep(path.parent)
@@ -275,10 +272,7 @@ def write_protected(
 @contextlib.contextmanager
 def writing_at(path: Path) -> Iterator[None]:
     """Keep other processes of this package from writing a release next to ``path`` meanwhile."""
-    if not path.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(path)!r} does not exist; create it or choose another place"
-        )
+    disk.require_folder(path)
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(disk.writing_into(path.parent))

@@ -165,7 +165,6 @@ def _merged(study: Study) -> list[str]:
 
 
 def _published(approval: Approval) -> list[str]:
-    """Return the sections on what would be published."""
     study = approval.study
     if study.makes_file:
         return [
@@ -191,7 +190,6 @@ def _published(approval: Approval) -> list[str]:
 
 
 def _spending(approval: Approval) -> dict[str, str]:
-    """Entries that the ledger has and would have."""
     study, cost = approval.study, approval.price
     ledger = find_ledger(study.data, study.dataset_id)
     if cost is None:

@@ -299,7 +299,6 @@ def belongs_to(path: Path, study: str) -> bool:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """Return the rows below the header."""
     try:
         text = disk.content(path, disk.MOST_JSON).decode("utf-8-sig")  # a spreadsheet may mark it
     except (OSError, UnicodeDecodeError):

@@ -32,15 +32,12 @@ class Methods(Mapping[str, type[AnyModel]]):
         return found
 
     def __contains__(self, key: object) -> bool:
-        """Whether there is such a method."""
         return key in self._homes
 
     def __iter__(self) -> Iterator[str]:
-        """Their names."""
         return iter(self._homes)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._homes)
 
 

@@ -7,7 +7,6 @@ declared formulas are read off it for the document of results: post-processing.
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,12 +15,8 @@ from dprct.errors import DprctError, FileError
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import DIGEST, content_of, digest_of, document_of, text_of
 from dprct.lazy import pandas as pd
-from dprct.release.writing import (
-    certificate_paths,
-    certificate_texts,
-    check_certificates,
-    check_free_of_case,
-)
+from dprct.release.writing import certificate_paths, certificate_texts, check_certificates
+from dprct.study.results_document import refuse_others
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -172,12 +167,7 @@ def check_moments_target(output: Path, dataset_id: str) -> None:
             "document of results; the moments get their name from it: leave out '.moments'"
         )
     place = moments_path(output)
-    check_free_of_case(place)
-    if os.path.lexists(place) and not _is_own(place, dataset_id):
-        raise FileError(
-            f"{place.name!r} exists and is not what this study wrote, unchanged; give another "
-            "name with [release] output, or move it away"
-        )
+    refuse_others(place, lambda place: _is_own(place, dataset_id))
     check_certificates(place, dataset_id)
 
 

@@ -314,7 +314,6 @@ class Served:
 
     @property
     def _twos(self) -> set[str]:
-        """Columns of 0 and 1."""
         levels = [(one.name, one.levels) for one in self.schema.columns if one.levels]
         return {name for name, known in levels if {*known} == {0.0, 1.0}} | self.arms
 
@@ -370,7 +369,6 @@ class Served:
         return formula if full and unlike is None else None
 
     def _declared(self, row: Regression, terms: tuple[str, ...]) -> Answer | None:
-        """Declared regression that is one of a do-file; None if none is."""
         same = self._same(row, terms, self.steps)
         if not same:
             return None

@@ -271,10 +271,7 @@ def _check_do_files(files: Sequence[Path], folder: Folder) -> None:
 
 def _check_target(target: Path, home: Path, root: Path, dataset_id: str) -> None:
     """Refuse a place where the package may not be written."""
-    if not target.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(target)!r} does not exist; create it or choose another place"
-        )
+    disk.require_folder(target)
     made, of = target.resolve(), root.resolve()
     if made.is_relative_to(of) or of.is_relative_to(made):
         raise FileError(
@@ -568,7 +565,6 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
 
 
 def _all_cells(found: Sequence[Verdict], sides: Sequence[Side]) -> dict[tuple[int, str], Cell]:
-    """Return the released numbers of all data sets."""
     cells: dict[tuple[int, str], Cell] = {}
     for side in sides:
         cells |= cells_of(found, side.on, side.on.level, side.regressions)[0]
@@ -576,7 +572,6 @@ def _all_cells(found: Sequence[Verdict], sides: Sequence[Side]) -> dict[tuple[in
 
 
 def _about_added(contents: Contents) -> dict[str, str]:
-    """Return the files that a package adds, with what each does."""
     files = {held.study.makes_file for held in contents.held}
     told = {REPORT: "shows every regression with its number, or why it has none."}
     if True in files:

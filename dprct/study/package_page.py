@@ -170,7 +170,6 @@ def on_confidential(
 
 
 def _all_cells(fit: OrdinaryResults, level: float) -> dict[str, Cell]:
-    """Every coefficient of a fit."""
     ends = np.asarray(fit.conf_int(level), dtype=float)
     return {
         str(name): Cell(float(fit.params[name]), float(fit.bse[name]), float(low), float(high))

@@ -294,7 +294,6 @@ def _shared_words(archive: zipfile.ZipFile, names: set[str], found: Contents) ->
 
 
 def _sheet(text: str, shared: list[str]) -> str:
-    """Return a sheet of an Excel file as lines of cells."""
     lines = []
     for row in _ROW.finditer(text):
         cells = []
@@ -368,7 +367,6 @@ def _look_at_data(suffix: str, raw: bytes, found: Contents) -> None:
 
 
 def _facts(schema: Schema) -> str:
-    """Return the texts that a file has besides its rows."""
     file = schema.file
     lines = [file.label, *(f"{column.name} {column.label}" for column in schema.columns)]
     for labels in file.value_labels.values():

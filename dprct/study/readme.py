@@ -281,7 +281,6 @@ def _items(lines: Iterable[str]) -> str:
 
 
 def _provenance(package: PackageNote | None) -> Iterator[str]:
-    """Yield where the confidential files come from."""
     if package is None or not package.makers:
         return
     yield "### Where the analysis data come from"
@@ -379,7 +378,6 @@ def _regressions(
 
 
 def _published(package: PackageNote | None) -> Iterator[str]:
-    """Yield the numbers of the paper beside the released ones."""
     if package is None or not package.published:
         return
     yield "## Published numbers and released ones"
@@ -398,7 +396,6 @@ def _published(package: PackageNote | None) -> Iterator[str]:
 
 
 def _which_to_run(package: PackageNote) -> Iterator[str]:
-    """Yield which do-files run on the protected file as they are."""
     if not package.made:
         return
     if package.has_rows:
@@ -481,7 +478,6 @@ def _other_files(package: PackageNote) -> Iterator[str]:
 
 
 def _stata(package: PackageNote | None) -> Iterator[str]:
-    """Yield what the do-files say of Stata."""
     if package is None:
         return
     versions, packages = package.software
@@ -512,7 +508,6 @@ def _rerun(
 def _steps(
     command: str, certificate: Certificate, package: PackageNote | None, *, checked: bool
 ) -> Iterator[str]:
-    """Yield what a replicator does."""
     name = _name(certificate) if package is None else package.place
     yield (
         f"`pip install dprct=={__version__}`; where no index offers it, `pip install` with the "

@@ -103,7 +103,6 @@ def _check_taken(release: ReleaseSection) -> None:
 
 
 def _check_estimate(release: ReleaseSection) -> None:
-    """Refuse what belongs to a protected file."""
     for key in OF_FILES:
         if getattr(release, key) not in (None, ()):
             raise StudyError(

@@ -40,7 +40,7 @@ from dprct.results.typeset import (
 from dprct.schema.toml import column_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from dprct.model import Result
@@ -206,18 +206,20 @@ def check_results_target(path: Path, dataset_id: str) -> None:
     """Refuse a place where the results of a study may not be written."""
     if path.suffix.lower() != SUFFIX:
         raise FileError(f"{path.name!r} is not the name of a document; let it end in {SUFFIX}")
-    if not path.parent.is_dir():
-        raise FileError(
-            f"the folder of {str(path)!r} does not exist; create it or choose another place"
-        )
+    disk.require_folder(path)
     disk.sweep(path.parent)
     for place in (path, text_path(path)):
-        check_free_of_case(place)
-        if os.path.lexists(place) and not _is_own(place, path, dataset_id):
-            raise FileError(
-                f"{place.name!r} exists and is not what this study wrote, unchanged; give another "
-                "name with [release] output, or move it away"
-            )
+        refuse_others(place, lambda place: _is_own(place, path, dataset_id))
+
+
+def refuse_others(place: Path, is_own: Callable[[Path], bool]) -> None:
+    """Refuse a place where something lies that is not this study's own, as it was written."""
+    check_free_of_case(place)
+    if os.path.lexists(place) and not is_own(place):
+        raise FileError(
+            f"{place.name!r} exists and is not what this study wrote, unchanged; give another name "
+            "with [release] output, or move it away"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,6 @@ def design_from(document: Mapping[str, Any]) -> Design | None:
 
 
 def _design(spec: DesignSection, where: str) -> Design:
-    """Return the design that a section spells."""
     try:
         return _factorial(spec, where) if spec.kind == "factorial" else _plain(spec, where)
     except ParameterError as error:

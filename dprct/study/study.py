@@ -366,12 +366,10 @@ class Study:
         return {n: kind for n in names if (kind := kinds.get(n)) is not None}
 
     def _facts_of_file(self, header: Schema) -> dict[str, dict[str, Any]]:
-        """Return what is declared of the columns of the file."""
         facts_of = self.scope.facts(self.columns, header.names)
         return {name: facts for name, facts in facts_of.items() if name not in self.derived}
 
     def _with_derived(self, schema: Schema) -> Schema:
-        """Return a declared schema with the columns that the study makes."""
         if not self.derived:
             return schema
 
@@ -719,7 +717,6 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
 
 
 def _derived_from(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the section ``[derived]``: columns that are made of others, by their expressions."""
     found = document.get("derived", {})
     if not isinstance(found, Mapping):
         raise StudyError('[derived] is not a table; write in it: log_wage = "log(wage)"')

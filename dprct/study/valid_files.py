@@ -173,7 +173,6 @@ def _rows(data: pd.DataFrame, where: Where) -> pd.DataFrame:
 
 
 def _head(valid: Validity, sign: str) -> list[str]:
-    """Comments at the head of both files."""
     arms = ", ".join(valid.arms)
     below = "Below each regression stand the numbers that it must give."
     if valid.declared:
@@ -194,7 +193,6 @@ def _head(valid: Validity, sign: str) -> list[str]:
 
 
 def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> str:
-    """Return the do-file."""
     lines = [first_line(STATA, dataset_id), *_head(valid, "*"), "version 12"]
     # a name that Stata would read as something else is left to the reader
     opened = (
@@ -300,7 +298,6 @@ agrees <- function(found, told) {
 
 
 def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> str:
-    """Return the R script."""
     lines = [first_line(R, dataset_id), *_head(valid, "#"), _FUNCTION]
     lines += [
         f"d <- haven::read_dta({json.dumps(place, ensure_ascii=False)})",
