@@ -74,10 +74,11 @@ def _check_release(release: ReleaseSection) -> None:
     _check_budget(release, "[release]")
     if release.output is not None:
         check_output(release.output)
-    if release.method in ESTIMATES:
-        _check_estimate(release)
-        return
     _check_taken(release)
+    if release.method in ESTIMATES:
+        if release.output is not None:
+            _check_document(release.method, release.output)
+        return
     share, zeta = release.outcome_share, release.zeta
     if share is not None and not 0 <= share < 1:
         raise StudyError(f"[release] outcome_share = {share}; give a number from 0 to below 1")
@@ -96,34 +97,30 @@ def _check_release(release: ReleaseSection) -> None:
 
 def _check_taken(release: ReleaseSection) -> None:
     """Refuse options of files that the method has not."""
+    method = release.method
     for key in OF_FILES:
-        if getattr(release, key) not in (None, ()) and key not in taken(release.method):
-            methods = " or ".join(f'"{name}"' for name in STRICT if key in taken(name))
-            raise StudyError(f"[release] {key} belongs to method = {methods}; remove it")
-
-
-def _check_estimate(release: ReleaseSection) -> None:
-    for key in OF_FILES:
-        if getattr(release, key) not in (None, ()):
+        if getattr(release, key) in (None, ()) or key in taken(method):
+            continue
+        if method in ESTIMATES:
             raise StudyError(
-                f"[release] {key} belongs to a protected file, and method = {release.method!r} "
-                "makes none; remove it"
+                f"[release] {key} belongs to a protected file, and method = {method!r} makes none; "
+                "remove it"
             )
-    if release.output is not None and release.method == "moments":
-        _check_beside_moments(release.output)
-    if release.output is not None and not release.output.lower().endswith(SUFFIX):
-        raise StudyError(
-            f"[release] output = {release.output!r}; method = {release.method!r} writes a document "
-            f"of results, so let its name end in {SUFFIX}"
-        )
+        methods = " or ".join(f'"{name}"' for name in STRICT if key in taken(name))
+        raise StudyError(f"[release] {key} belongs to method = {methods}; remove it")
 
 
-def _check_beside_moments(output: str) -> None:
-    """Refuse the name that released moments get next to their document of results."""
-    if output.lower().endswith(".moments" + SUFFIX):
+def _check_document(method: str, output: str) -> None:
+    """Refuse a name that no document of results has, or that released moments get next to it."""
+    if method == "moments" and output.lower().endswith(".moments" + SUFFIX):
         raise StudyError(
             f"[release] output = {output!r} is a name of released moments, which get theirs from "
             "that of the document of results; leave out '.moments'"
+        )
+    if not output.lower().endswith(SUFFIX):
+        raise StudyError(
+            f"[release] output = {output!r}; method = {method!r} writes a document of results, so "
+            f"let its name end in {SUFFIX}"
         )
 
 
