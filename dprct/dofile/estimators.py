@@ -17,6 +17,7 @@ from dprct.dofile.varlists import bare_names, is_plain, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dprct.dofile.session import Session
     from dprct.dofile.syntax import Parsed, Prefix
 
 LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg", "brl"})
@@ -49,36 +50,22 @@ BY_NAME = frozenset(_BY_NAME_WORDS.split())
 _MOST_NOTED = 8
 
 
-@dataclass(slots=True)
-class Place:
-    """Where an estimation stands, and what the reader knows of its run."""
-
-    file: str
-    line: int
-    table: str = ""
-    doubts: list[str] = field(default_factory=list)
-    prefixes: Sequence[Prefix] = ()
-    treatments: frozenset[str] = frozenset()
-    stored: dict[str, Regression] = field(default_factory=dict)
-    level: str = ""
-
-
 def is_estimator(name: str) -> bool:
     """Whether a command estimates something."""
     return name in READ or name in BY_NAME
 
 
-def regression(parsed: Parsed, memory: Memory, place: Place) -> Regression | None:
+def regression(parsed: Parsed, session: Session, prefixes: Sequence[Prefix]) -> Regression | None:
     """Return the row of an estimation; None where a command only shows the last one again."""
     if parsed.name in BY_NAME:
-        return _row(parsed, memory, place, _Parts(note=["this command is read by name only"]))
-    if parsed.name == "suest":
-        return _suest(parsed, memory, place)
-    if not parsed.before:
+        parts = _Parts(note=["this command is read by name only"])
+    elif parsed.name == "suest":
+        parts = _suest(parsed, session)
+    elif not parsed.before:
         return None
-    if parsed.name in TESTS:
-        return _row(parsed, memory, place, _two_samples(parsed, memory))
-    return _row(parsed, memory, place, _parts(parsed, memory))
+    else:
+        parts = (_two_samples if parsed.name in TESTS else _parts)(parsed, session.memory)
+    return _row(parsed, session, prefixes, parts)
 
 
 @dataclass(slots=True)
@@ -89,6 +76,7 @@ class _Parts:
     instruments: list[str] = field(default_factory=list)
     absorb: list[str] = field(default_factory=list)
     note: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
 
 def _parts(parsed: Parsed, memory: Memory) -> _Parts:
@@ -151,32 +139,33 @@ def _two_samples(parsed: Parsed, memory: Memory) -> _Parts:
     return parts
 
 
-def _suest(parsed: Parsed, memory: Memory, place: Place) -> Regression:
+def _suest(parsed: Parsed, session: Session) -> _Parts:
     """Take ``suest a b, cluster(c)``: the regressions that were stored under these names."""
     names = words(parsed.before)
-    fits = [place.stored[name] for name in names if name in place.stored]
+    fits = [session.stored[name] for name in names if name in session.stored]
     parts = _Parts()
     parts.note.append("stored estimates " + " ".join(names[:30]))
     for fit in fits:
         parts.outcomes += fit.outcomes
         parts.regressors += [name for name in fit.regressors if name not in parts.regressors]
     if len(fits) < len(names):
-        place.doubts.append("not all of these were stored in what was read")
-    return _row(parsed, memory, place, parts)
+        parts.doubts.append("not all of these were stored in what was read")
+    return parts
 
 
-def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regression:
-    vce, cluster = _errors(parsed, memory, place.prefixes)
+def _row(parsed: Parsed, session: Session, prefixes: Sequence[Prefix], parts: _Parts) -> Regression:
+    memory = session.memory
+    vce, cluster = _errors(parsed, memory, prefixes)
     weights = parsed.weights
-    groups = [p for p in place.prefixes if p.name in ("by", "bysort")]
-    if any(prefix.name == "svy" for prefix in place.prefixes):
+    groups = [p for p in prefixes if p.name in ("by", "bysort")]
+    if any(prefix.name == "svy" for prefix in prefixes):
         weights = weights or memory.survey
     sample = conjunction([*memory.sample, parsed.condition])
     if parsed.within:
         sample = f"{sample} in {parsed.within}".strip()
-    note = [*([place.table] if place.table else []), *parts.note]
+    note = [*([session.table] if session.table else []), *parts.note]
     note += [f"once for each value of {known(one.text)}" for one in groups]
-    doubts = [*place.doubts]
+    doubts = [*dict.fromkeys(session.doubts), *parts.doubts]
     everything = (*parts.outcomes, *parts.regressors, *parts.instruments, *parts.absorb)
     facts = " ".join((*everything, sample, weights, *cluster))
     if OPEN in facts:
@@ -208,19 +197,19 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         if _numbers_of(name, stub)
     }
     note += [f"{name} = {made_of}" for name, made_of in [*made.items()][:_MOST_NOTED]]
-    wanted = {*place.treatments}
     by = " ".join(one.text for one in groups)
     of_rows = re.findall(r"[A-Za-z_]\w*", f"{sample} {by}")
     return Regression(
-        file=place.file,
-        line=place.line,
+        file=session.file,
+        line=session.line,
         command=parsed.name,
         outcome=outcomes if len(outcomes) > 1 else "".join(outcomes),
         regressors=regressors,
         treatments=tuple(
             word
             for word in regressors
-            if wanted and any(depends_on(n, wanted, memory.derived) for n in bare_names(word))
+            if session.treatments
+            and any(depends_on(n, session.treatments, memory.derived) for n in bare_names(word))
         ),
         endogenous=tuple(map(known, parts.endogenous)),
         instruments=tuple(map(known, parts.instruments)),
@@ -232,7 +221,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         dataset=memory.dataset,
         status=status,
         note="; ".join([*note, *doubts]),
-        table=place.table,
+        table=session.table,
         derived=made,
         sources=memory.sources,
         steps=(*memory.steps, *(f"no {one.how}" for one in memory.pending[:1])),
@@ -242,7 +231,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         unknown=memory.unknown,
         groups=known(by),
         remade=tuple(name for name in bindings(memory.derived, of_rows) if name != "_merge"),
-        level=known(parsed.option("level", 1) or place.level).strip(),
+        level=known(parsed.option("level", 1) or session.level).strip(),
         made=as_made | _made(memory, of_rows),
         categories=categories,
         numbered=tuple(rows.asked),

@@ -12,7 +12,7 @@ from dprct.dofile.made import ASSIGNED, TYPED, Made, copy_of, forget
 from dprct.dofile.varlists import expanded, is_plain, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 _MOST_CONDITIONS = 60
 _KEPT = re.compile(r"_m(?:e(?:r(?:ge?)?)?)?(?:(?P<all>!=2|~=2)|==3|!=1|~=1|>1|>2|>=2|>=3)")
@@ -509,7 +509,7 @@ def factors_of(made_of: str) -> list[str]:
     return [part.strip() for part in made_of.split("*")]
 
 
-def depends_on(name: str, wanted: set[str], derived: dict[str, str], depth: int = 0) -> bool:
+def depends_on(name: str, wanted: Collection[str], derived: dict[str, str], depth: int = 0) -> bool:
     """Whether a column is one of those wanted, or is made of one."""
     if name in wanted:
         return True

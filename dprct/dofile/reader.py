@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dprct.dofile import data_commands, macro_commands
-from dprct.dofile.estimators import Place, is_estimator, regression
+from dprct.dofile.estimators import is_estimator, regression
 from dprct.dofile.expressions import truth, value_of
 from dprct.dofile.lines import CLOSE, OPEN, Block, Command, Node, blocks, commands
 from dprct.dofile.loops import foreach_values, forvalues_values, old_for
@@ -385,7 +385,7 @@ class Reader(Session):
         if word in self.programs:
             self._call(word, rest, line)
         elif is_estimator(name):
-            self._estimation(rest, prefixes, line)
+            self._estimation(rest, prefixes)
         elif name == "for":
             self._old_for(rest, line)
         elif name in ("do", "run", "include"):
@@ -447,14 +447,10 @@ class Reader(Session):
             self.macros.frames.pop()
             self.file = before
 
-    def _estimation(self, text: str, prefixes: Sequence[Prefix], line: int) -> None:
+    def _estimation(self, text: str, prefixes: Sequence[Prefix]) -> None:
         parsed = parse(text)
         self.macros.spend(_ESTIMATION + len(text) // 4 + len(self.memory.columns or ()) // 16)
-        place = Place(
-            self.file, line, self.table, [*dict.fromkeys(self.doubts)], prefixes,
-            self.treatments, self.stored, self.level,
-        )  # fmt: skip
-        row = regression(parsed, self.memory, place)
+        row = regression(parsed, self, prefixes)
         if row is None:
             return
         named = (*row.regressors, *row.sources, *row.instruments, *row.absorb)
