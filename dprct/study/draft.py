@@ -34,7 +34,7 @@ _ALL = """\
 # [study]                          # a table below for every column, or, of a wide file:
 # columns = []                     # the columns of the study, such as ["age", "hh_*"], and
 # rest = "withheld"                # what becomes of all others: withheld, key or drop
-# sample = "attrit == 0"           # only these rows, if who they are is public
+{sample}
 """
 _NAMES = """\
 names = "stata"                    # what Stata lacks is read otherwise: inc.total as inc_total
@@ -42,7 +42,7 @@ names = "stata"                    # what Stata lacks is read otherwise: inc.tot
 _SOME = """\
 [study]
 rest = "withheld"                  # of all columns without a table below; or "key", "drop"
-# sample = "attrit == 0"           # only these rows, if who they are is public
+{sample}
 """
 
 _OF_HEADER = """\
@@ -63,28 +63,28 @@ data = {data}
 
 [unit]
 name = "person"                    # what one row is
-# id = ""                          # the column that identifies it
+{unit}
 # max_rows = 1                     # the largest number of rows of one unit
 
 {scope}
-[release]
+{derived}[release]
 {method}
 epsilon = 1.0
 delta = 0.0
-# formula = ""                     # for "calibrated": the paper's regression, "y ~ treat + age";
+{formula}: the paper's regression, "y ~ treat + age";
                                    # for "private_ate": "y ~ treat"
 
 # For "calibrated", on whose file that regression returns private effects with valid errors, and for
 # "private_ate" and "cate":
 # [design]
 # kind = "complete"                # or simple, block, cluster, block_cluster, factorial
-# arms = []                        # the 0/1 columns of the arms; their fate is "public"
+{arms} the 0/1 columns of the arms; their fate is "public"
 # block = ""                       # the column of blocks, if there is one
-# cluster = ""                     # the column of clusters, if there is one
+{cluster}
 # largest = 20                     # the most rows of a cluster; icc = 0.05 bounds its correlation
 # [calibrated]
 # covariate_release = "auto"       # or histogram, marginals, filler
-# specifications = []              # other covariate sets, such as "age" or "C(village)"
+{specifications} other covariate sets, such as "age" or "C(village)"
 # alphas = [0.05]                  # sizes of tests at which intervals are to be valid
 # legal = "calibrated"             # or "strict": admissible values, which break the calibration
 
@@ -112,6 +112,17 @@ confirm = false
 # Dummies of arms, of which a row has at most one, each get:
 #   fate = "modelled"; levels = [0, 1]; missing = "never"; exclusive = "arm"
 """
+
+_BLANKS = {
+    "sample": '# sample = "attrit == 0"           # only these rows, if who they are is public',
+    "unit": '# id = ""                          # the column that identifies it',
+    "derived": "",
+    "formula": '# formula = ""                     # for "calibrated"',
+    "arms": "# arms = []                        #",
+    "cluster": '# cluster = ""                     # the column of clusters, if there is one',
+    "specifications": "# specifications = []              #",
+}
+"""Lines of the head of which nothing is known."""
 
 _REGRESSIONS = """
 # The regressions of the do-files, as the paper prints them: for method = "moments", with a
@@ -185,9 +196,14 @@ def draft(
     if filled is not None:
         used |= {name for name in filled.used if name in schema.names}
     some = len(used) < len(schema.columns) and (bool(columns) or filled is not None)
+    formula = _formula_of_roles(schema) if filled is None else filled.formula
+    lines = _BLANKS | ({} if filled is None else _known(filled))
+    if formula:
+        lines["formula"] = f'formula = {_text(formula)}\n{" " * 35}# for "calibrated"'
     head = _HEAD.format(
-        method=_method(effects=False),
-        scope=_SOME if some else _ALL,
+        **lines,
+        method=_method(effects=bool(formula)),
+        scope=(_SOME if some else _ALL).format(**lines),
         name=_one_line(study.name),
         data=_text(_relative(data, study.absolute().parent).as_posix()),
         names=_NAMES if former_names(schema) else "",
@@ -201,38 +217,31 @@ def draft(
     )
     listed += "" if filled is None else "".join(_made(one, filled) for one in filled.derived)
     if filled is None:
-        return _effects_first(head, _formula_of_roles(schema)) + listed + _TAIL
+        return head + listed + _TAIL
     tables = "".join(_table(part, filled) for part in filled.tables)
-    return _head_of(head, filled) + listed + _regressions(filled) + _TAIL + tables
+    return head + listed + _regressions(filled) + _TAIL + tables
 
 
-def _head_of(head: str, filled: Prefill) -> str:
-    """Return the head with what do-files say; a design stays a comment until its kind is known."""
+def _known(filled: Prefill) -> dict[str, str]:
+    """Lines of the head that do-files tell; a design stays a comment until its kind is known."""
+    known = {"derived": _derived(filled)}
     if filled.sample:
         shared = f"sample = {_text(filled.sample)}"
-        asked = _blank("# ", shared, "all regressions share it; only if who they are is public")
-        head = re.sub(r"^# sample = .*$", lambda _: asked, head, flags=re.MULTILINE)
+        asked = "all regressions share it; only if who they are is public"
+        known["sample"] = _blank("# ", shared, asked)
     if filled.unit:
-        known = (
-            f"# id = {_text(filled.unit)}  # each has an effect; max_rows of one, all protected\n"
+        known["unit"] = (
+            f"# id = {_text(filled.unit)}  # each has an effect; max_rows of one, all protected"
         )
-        head = re.sub(r"^# id = .*\n", lambda _: known, head, count=1, flags=re.MULTILINE)
-    head = _effects_first(head, filled.formula)
-    head = head.replace("[release]\n", _derived(filled) + "[release]\n", 1)
-    if not filled.formula:
-        return head
-    specifications = [" + ".join(terms) for terms in filled.sets[1:]]
-    blanks = {
-        "# arms = []                        #": f"# arms = {_texts(filled.arms)}  #",
-        '# cluster = ""                     # the column of clusters, if there is one\n# largest': (
-            f"# cluster = {_text(filled.cluster)}  # errors are clustered by it, if at all\n"
-            "# largest"
-        ),
-        "# specifications = []              #": f"# specifications = {_texts(specifications)}  #",
-    }
-    for blank, fact in blanks.items():
-        head = head.replace(blank, fact, 1)
-    return head
+    if filled.formula:
+        specifications = [" + ".join(terms) for terms in filled.sets[1:]]
+        cluster = f"# cluster = {_text(filled.cluster)}  # errors are clustered by it, if at all"
+        known |= {
+            "arms": f"# arms = {_texts(filled.arms)}  #",
+            "cluster": cluster,
+            "specifications": f"# specifications = {_texts(specifications)}  #",
+        }
+    return known
 
 
 def _derived(filled: Prefill) -> str:
@@ -325,21 +334,6 @@ def _method(*, effects: bool) -> str:
         *(f"# {text}" for text in textwrap.wrap(listed, 96, break_on_hyphens=False)),
     ]
     return "\n".join(lines)
-
-
-def _effects_first(head: str, formula: str) -> str:
-    """Return the head of a study of effects, of which a histogram is no release."""
-    if not formula:
-        return head
-    blanks = {
-        _method(effects=False): _method(effects=True),
-        '# formula = ""                     # for "calibrated"': (
-            f'formula = {_text(formula)}\n{" " * 35}# for "calibrated"'
-        ),
-    }
-    for blank, fact in blanks.items():
-        head = head.replace(blank, fact, 1)
-    return head
 
 
 def _formula_of_roles(schema: Schema) -> str:
