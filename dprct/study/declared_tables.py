@@ -112,25 +112,11 @@ class TableSpec:
         return list(dict.fromkeys([*self.outcomes, *self.arms, *named, *self.blocks, *single]))
 
     def without_information(self, fates: Mapping[str, str]) -> list[str]:
-        """Return the columns that the table needs and a protected file holds nothing of.
-
-        Parameters
-        ----------
-        fates : mapping of str to str
-            What became of each column, as the certificate of the protected file says.
-        """
+        """Return the columns that the table needs and a file of these fates holds nothing of."""
         return [name for name in self.columns() if fates.get(name) not in _CARRIES]
 
     def problems(self, known: Sequence[str], text: Container[str] = ()) -> list[str]:
-        """Columns that a table names and that cannot make it, in words.
-
-        Parameters
-        ----------
-        known : sequence of str
-            The columns of the file.
-        text : container of str
-            Those that hold text.
-        """
+        """Columns that cannot make the table, in words: some of the file's hold ``text``."""
         return [
             f"[[table]] {self.name!r}: {ColumnError.unknown(name, known, 'the file')}"
             for name in self.columns()
@@ -166,13 +152,7 @@ class TableSpec:
     def made(
         self, data: pd.DataFrame, schema: Schema, guarantee: Guarantee | None = None
     ) -> ITTTable:
-        """Return the table of these data.
-
-        Parameters
-        ----------
-        guarantee : Guarantee or None
-            Of a released file.
-        """
+        """Return the table of these data, of which a released file has a guarantee."""
         options: dict[str, Any] = {
             _OPTIONS.get(f.name, f.name): getattr(self, f.name)
             for f in fields(self)

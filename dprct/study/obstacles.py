@@ -47,14 +47,9 @@ def after_step(step: str, why: str) -> str:
 def further(first: Verdict, released: Any, judge: Judge) -> tuple[Obstacle, ...]:
     """Return what else stands in the way of a regression, after the reason of its verdict.
 
-    That it is not declared is no second obstacle of one that is to be declared anyway.
-
-    Parameters
-    ----------
-    released : Released
-        What is public of the release.
-    judge : callable
-        Gives the verdict on a regression by the first rule that applies.
+    That it is not declared is no second obstacle of one that is to be declared anyway.  ``judge``
+    gives the verdict on a regression by the first rule that applies, from what is public of the
+    release.
     """
     found: dict[Obstacle, None] = {}
     said, now = Obstacle(first.reason, first.remedy), first

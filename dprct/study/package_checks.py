@@ -29,18 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Numbers of valid regressions beside those of an ``expected.csv``; true where none differs.
+    """Numbers of valid regressions beside those of an ``expected.csv``; true where none differs."""
 
-    Parameters
-    ----------
-    file : str
-        Name of the file of expected numbers.
-    numbers : int
-        How many there are.
-    """
-
-    file: str
-    numbers: int
+    file: str  # name of the file of expected numbers
+    numbers: int  # how many there are
     wrong: tuple[Mismatch, ...]
 
     def __bool__(self) -> bool:
@@ -54,17 +46,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRelease:
-    """A release of a package; true where it is as it was written and its numbers are as promised.
-
-    Parameters
-    ----------
-    compared : Compared or None
-        None where none of its regressions is valid.
-    """
+    """A release of a package; true where it is as written, and its numbers as promised."""
 
     found: Verification
     verdicts: list[Verdict]
-    compared: Compared | None
+    compared: Compared | None  # None where none of its regressions is valid
 
     def __bool__(self) -> bool:
         return bool(self.found) and (self.compared is None or bool(self.compared))

@@ -82,23 +82,15 @@ class Preparation:
 
 @dataclass(frozen=True, eq=False)
 class PublicFile:
-    """A file of public facts, with what follows of its columns.
-
-    Parameters
-    ----------
-    rows : mapping of tuple to int
-        The row of each key.
-    columns : tuple of Column
-        What is added to the data.
-    """
+    """A file of public facts, with what follows of its columns."""
 
     part: Preparation
     path: Path
     sha256: str
     data: pd.DataFrame
     keys: tuple[Column, ...]
-    columns: tuple[Column, ...]
-    rows: Mapping[tuple[Any, ...], int]
+    columns: tuple[Column, ...]  # what is added to the data
+    rows: Mapping[tuple[Any, ...], int]  # the row of each key
 
     def holds(self, keys: Sequence[Column]) -> bool:
         """Whether by public facts every row of the data finds its key in the file."""
@@ -239,13 +231,7 @@ def _with_facts(column: Column, values: pd.Series[Any]) -> Column:
 def with_added(
     header: Schema, files: Sequence[PublicFile], declare: Mapping[str, Column]
 ) -> Schema:
-    """Return a header with the columns that files add to it.
-
-    Parameters
-    ----------
-    declare : mapping of str to Column
-        The columns of the header as the study declares them.
-    """
+    """Return a header, whose columns are declared as in ``declare``, with those that files add."""
     for file in files:
         for key in file.keys:
             if key.name not in declare:

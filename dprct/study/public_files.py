@@ -104,16 +104,10 @@ _NAME = re.compile(r"[A-Za-z_][\w.]{0,79}")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Names of columns, in small letters.
-
-    Parameters
-    ----------
-    loose : bool
-        Whether they are words with blanks between them, which may be a sentence.
-    """
+    """Names of columns, in small letters."""
 
     names: frozenset[str]
-    loose: bool = False
+    loose: bool = False  # whether they are words with blanks between them, maybe a sentence
 
     def shared(self, columns: Collection[str]) -> int:
         """How many columns it has."""

@@ -388,13 +388,9 @@ class Scope:
     sample: str | None = None
 
     def facts(self, declared: Facts, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Declarations of each column: patterns first, then the column's own table.
+        """Declarations of each column of a file: patterns first, then the column's own table.
 
-        Parameters
-        ----------
-        names : sequence of str
-            All columns of the file.  A name that is none of them is kept, so that it is refused
-            where the facts are read.
+        A declared name that is none of these is kept, to be refused where the facts are read.
         """
         found: dict[str, dict[str, Any]] = {}
         own = {}
@@ -433,13 +429,7 @@ class Scope:
         return data[kept].reset_index(drop=True)
 
     def open_sample(self, schema: Schema) -> list[str]:
-        """Obstacle to a public condition, in words.
-
-        Parameters
-        ----------
-        schema : Schema
-            With what the study declares.
-        """
+        """Obstacle to a public condition by what the study declares, in words."""
         if not (condition := self.condition):
             return []
         named = sorted(parents(condition))

@@ -468,13 +468,7 @@ class Study:
         return replace(schema, columns=tuple(columns), file=header.file)
 
     def with_derived(self, data: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-        """Return rows of the file with the columns that the study makes of them.
-
-        Parameters
-        ----------
-        schema : Schema
-            Of the file.
-        """
+        """Return rows of the file, which has this schema, with the columns that the study makes."""
         columns = {column.name: column for column in schema.columns}
         return with_made(data, self.derived, columns) if self.derived else data
 
@@ -484,13 +478,8 @@ class Study:
         """Return everything that keeps this study from being released, in words of its file.
 
         Nothing of the data section is needed: a study is checked before the data are opened.
-
-        Parameters
-        ----------
-        rows : int, optional
-            Of the file, where its header does not say; of its sample, where there is one.
-        confirm : bool
-            Whether a plan that refuses is no problem: ``dprct plan`` prints it.
+        ``rows`` are those of the file, where its header does not say, or of its sample; by
+        ``confirm`` a plan that refuses is no problem, as ``dprct plan`` prints it.
         """
         return [in_toml(problem) for problem in self._problems(header, rows, confirm=confirm)]
 
