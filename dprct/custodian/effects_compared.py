@@ -51,34 +51,19 @@ class Residuals(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regressions:
-    """What is regressed on what, and which coefficients are compared; holds no rows.
+    """What is regressed on what, and which coefficients are compared; holds no rows."""
 
-    Parameters
-    ----------
-    outcomes : tuple of str
-        Left sides, as formulas spell them.
-    arms : tuple of str
-        The coefficients that are compared; empty for all but the intercept.
-    indicators : bool
-        Whether ``arms`` are columns of 0 and 1 of which a row has at most one, to be checked.
-    control : str or None
-        Column of the control group; rows in neither are then left out.
-    cluster, weights : str or None
-        Columns, so that every table has its own.
-    alpha : float
-        Intervals have level ``1 - alpha``.
-    """
-
-    outcomes: tuple[str, ...]
-    panels: Mapping[str, str]
-    arms: tuple[str, ...] = ()
-    indicators: bool = False
-    control: str | None = None
+    outcomes: tuple[str, ...]  # left sides, as formulas spell them
+    panels: Mapping[str, str]  # right sides, by covariate set
+    arms: tuple[str, ...] = ()  # the coefficients that are compared; all but the intercept if empty
+    indicators: bool = False  # whether arms are 0/1 columns of which a row has at most one
+    control: str | None = None  # column of the control group; rows in neither are left out
     cov_type: str = "HC1"
+    # cluster, weights: columns, so that every table has its own.
     cluster: str | None = None
     weights: str | None = None
     weights_type: WeightsType = "aweight"
-    alpha: float = 0.05
+    alpha: float = 0.05  # intervals have level ``1 - alpha``
 
     def __post_init__(self) -> None:
         for option in ("cluster", "weights"):

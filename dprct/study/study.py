@@ -203,61 +203,29 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study file.
+    """A study file."""
 
-    Parameters
-    ----------
-    data : Path
-        The confidential file.
-    dataset_id : str
-        Name under which privacy charges of this data set are kept.
-    columns : mapping of str to mapping
-        Declared facts by name or pattern, as :func:`dprct.schema.schema.declared` takes them.
-    scope : Scope
-        Which columns the study is about.
-    budget : TotalBudget or None
-        Total of the ledger; the budget of this release alone, if not given.
-    tables : tuple of TableSpec
-        The ``[[table]]`` sections.
-    availability : Availability
-        What a data editor must be told.
-    asked : Asked
-        What it asks of the method: its specification.
-    path : Path
-        The study file itself.
-    sha256 : str
-        Hash of what the file says, whatever its comments, layout and order.
-    chosen : Path or None
-        Where the output goes, if that was said on the command line.
-    package : PackageSpec or None
-        The replication folder and its do-files.
-    names : {"same", "stata"}
-        Under which names the columns of ``data`` are read (:func:`dprct.read`).
-    derived : mapping of str to str
-        Columns that are made of those of the file, row by row, by their expressions.
-    prepare : tuple of Step
-        The ``[[prepare]]`` sections: what is done to the rows, in order.
-    """
-
-    data: Path
+    data: Path  # the confidential file
     release: ReleaseSection
-    dataset_id: str
-    asked: Asked
+    dataset_id: str  # name under which privacy charges of this data set are kept
+    asked: Asked  # what it asks of the method: its specification
+    # Declared facts by name or pattern, as :func:`dprct.schema.schema.declared` takes them.
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    scope: Scope = field(default_factory=Scope)
+    scope: Scope = field(default_factory=Scope)  # which columns it is about
     header: Header = field(default_factory=Header)
     unit: Unit = field(default_factory=Unit)
-    budget: TotalBudget | None = None
-    tables: tuple[TableSpec, ...] = ()
-    availability: Availability = field(default_factory=Availability)
-    path: Path = Path("study.toml")
+    budget: TotalBudget | None = None  # total of the ledger; by default this release's own budget
+    tables: tuple[TableSpec, ...] = ()  # the ``[[table]]`` sections
+    availability: Availability = field(default_factory=Availability)  # what a data editor is told
+    path: Path = Path("study.toml")  # the study file itself
     declaration: Declaration = field(default_factory=Declaration)
-    sha256: str = ""
-    chosen: Path | None = None
-    package: PackageSpec | None = None
-    names: Names = "same"
+    sha256: str = ""  # of what the file says, whatever its comments, layout and order
+    chosen: Path | None = None  # where the output goes, if that was said on the command line
+    package: PackageSpec | None = None  # the replication folder and its do-files
+    names: Names = "same"  # under which the columns of ``data`` are read (:func:`dprct.read`)
+    # Columns that are made of those of the file, row by row, by their expressions.
     derived: Mapping[str, str] = field(default_factory=dict)
-    prepare: tuple[Step, ...] = ()
+    prepare: tuple[Step, ...] = ()  # the ``[[prepare]]`` sections: what is done to the rows
 
     @property
     def public_files(self) -> tuple[PublicFile, ...]:
