@@ -167,6 +167,9 @@ def _check_known(wanted: list[str], known: list[str]) -> None:
 
 INTERCEPT = "Intercept"
 
+_ROWS = 1 << 17
+"""Rows whose columns are made at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Design:
@@ -345,17 +348,28 @@ def _matrix(
     if parsed.intercept:
         products.insert(0, Product([Lookup("1", eval_method="literal")]))
     frame = pd.DataFrame(dict(factors), index=pd.RangeIndex(rows), copy=False)
-    made = PandasMaterializer(frame, context={})
-    coded = made.get_model_matrix(Coded(products), na_action="ignore", output="numpy")
-    # its functions refer to each other, and would hold all columns for long
-    vars(made).clear()
-    for name in list(frame):
-        del frame[name]
-    spec = coded.model_spec
+
+    def coded(at: slice) -> Any:
+        some = frame.iloc[at]
+        made = PandasMaterializer(some, context={})
+        found = made.get_model_matrix(Coded(products), na_action="ignore", output="numpy")
+        # its functions refer to each other, and would hold all columns for long
+        vars(made).clear()
+        for name in list(some):
+            del some[name]
+        return found
+
+    first = coded(slice(_ROWS))
+    spec = first.model_spec
+    X = np.asarray(first, np.float64).reshape(min(rows, _ROWS), len(spec.column_names))
+    if rows > _ROWS:  # some at a time, so that there are no other columns of all rows
+        X, some = np.empty((rows, len(spec.column_names))), X
+        X[:_ROWS] = some
+        for start in range(_ROWS, rows, _ROWS):
+            X[start : start + _ROWS] = coded(slice(start, start + _ROWS))
     terms = {
         index: INTERCEPT if str(term) == "1" else ":".join(str(f) for f in term.factors)
         for term, indices in spec.term_indices.items()
         for index in indices
     }
-    X = np.asarray(coded, np.float64).reshape(rows, len(spec.column_names))
     return X, tuple(spec.column_names), tuple(terms[i] for i in range(X.shape[1]))

@@ -7,6 +7,7 @@ whatever is drawn from it is for simulation only.
 
 from __future__ import annotations
 
+import copy
 import math
 import secrets
 from bisect import bisect_left
@@ -401,6 +402,21 @@ class Simulated:
     def post_processing_rng(self) -> np.random.Generator:
         """Return the caller's generator itself."""
         return self.rng
+
+
+def repeatedly(
+    draw: Callable[[np.random.Generator], NDArray[np.float64]], rng: np.random.Generator
+) -> Callable[[], NDArray[np.float64]]:
+    """Return a function that draws the same at every call, for who would have to keep the draw.
+
+    Examples
+    --------
+    >>> drawn = repeatedly(lambda rng: rng.standard_normal(2), np.random.default_rng(1))
+    >>> drawn().tolist() == drawn().tolist()
+    True
+    """
+    before, first = copy.deepcopy(rng), [rng]
+    return lambda: draw(first.pop() if first else copy.deepcopy(before))
 
 
 def in_cubes(scale: float, size: int, count: int, noise: NoiseSource) -> Integers:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import string
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,14 @@ from dprct.encoding import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
 from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers, tagged
+from dprct.results.covariance import blocks
 from dprct.schema.columns import Code, Column, Unit, rebounded, stored
 from dprct.schema.expressions import evaluate, parents
 from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, text_width
 from dprct.schema.tables import numbers_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -313,6 +315,61 @@ def sorted_rows(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         return frame
     order = np.lexsort(keys[::-1])
     return _frame({name: frame[name].to_numpy()[order] for name in frame.columns})
+
+
+class Packed(Mapping[str, "NDArray[Any]"]):
+    """Columns (n,), each in the shortest whole numbers that give it back to the bit, if any do.
+
+    Such a column is made anew whenever it is asked for.
+
+    Examples
+    --------
+    >>> columns = Packed({"t": np.array([0.0, 1.0]), "y": np.array([0.5, np.nan])})
+    >>> columns["t"].tolist(), columns.taken(np.array([1, 1]))["t"].tolist()
+    ([0.0, 1.0], [1.0, 1.0])
+    """
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        held: Mapping[str, NDArray[Any]]
+        held = columns._held if isinstance(columns, Packed) else columns
+        self._held: dict[str, NDArray[Any]] = {n: _packed(values) for n, values in held.items()}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        values = self._held[name]
+        return values.astype(np.float64) if values.dtype in _SHORT else values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def taken(self, order: NDArray[np.int64]) -> Packed:
+        """Return the columns with their rows in an order."""
+        found = Packed({})
+        found._held = {name: values[order] for name, values in self._held.items()}
+        return found
+
+
+_SHORT = (np.int8, np.int16, np.int32)
+
+
+def _packed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return float64 as whole numbers of 8, 16 or 32 bits that are equal to the bit, or as is."""
+    if values.dtype != np.float64:
+        return values
+    for kind in _SHORT:
+        found = np.empty(len(values), kind)
+        if all(_same_bits(values[rows], found[rows]) for rows in blocks(len(values))):
+            return found
+    return values
+
+
+def _same_bits(values: Array, found: NDArray[Any]) -> bool:
+    """Write values as whole numbers, and return whether these are the same to the bit."""
+    with np.errstate(invalid="ignore"):  # what is none is refused by its bits
+        found[:] = values
+    return found.astype(np.float64).tobytes() == values.tobytes()
 
 
 def own(column: pd.Series[Any]) -> NDArray[Any]:

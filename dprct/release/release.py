@@ -26,6 +26,7 @@ from dprct.missing import tagged
 from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee, cautious
 from dprct.release.columns import (
+    Packed,
     assembled,
     check_fates,
     key_limits,
@@ -522,7 +523,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         ids = [schema.unit.id] if schema.unit.id and repeats(schema) else []
         here = self._table.columns([*public, *ids, *also])
         self._units = unit_rows(schema, here)
-        self._public = {name: values_of(schema, here, name) for name in public}
+        self._public = Packed({name: values_of(schema, here, name) for name in public})
         check_sample(schema, self._public)
         return here
 

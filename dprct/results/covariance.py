@@ -125,6 +125,13 @@ def triangle_of(parts: Iterable[Array]) -> Array:
     return found
 
 
+def column_lengths(X: Array, total: Array) -> Array:
+    """Return the lengths of the columns of ``X`` times ``total``, (k,); one for those of zeros."""
+    squares = (total[rows] ** 2 @ X[rows] ** 2 for rows in blocks(len(X)))
+    lengths: Array = np.sqrt(sum(squares, np.zeros(X.shape[1])))
+    return np.where(lengths == 0, 1, lengths)
+
+
 def leverage(fit: LeastSquares, X: Array) -> Array:
     """Return the diagonal of the hat matrix, ``h_i = x_i' (X'X)^-1 x_i``; (n,) array."""
     found = np.empty(len(X))
@@ -293,10 +300,7 @@ def fit_several(
     """
     total = weighting.root * np.sqrt(weighting.copies)
     k = X.shape[1]
-    lengths = np.sqrt(
-        sum((total[rows] ** 2 @ X[rows] ** 2 for rows in blocks(len(X))), np.zeros(k))
-    )
-    lengths[lengths == 0] = 1
+    lengths = column_lengths(X, total)
     triangle = triangle_of(
         np.column_stack([X[rows] / lengths, Y[rows]]) * total[rows, None] for rows in blocks(len(X))
     )

@@ -43,11 +43,14 @@ from dprct.results.covariance import (
     LeastSquares,
     Weighting,
     WeightsType,
+    blocks,
     check_weights,
     check_weights_type,
+    column_lengths,
     cr1,
     independent,
     taken_out,
+    triangle_of,
 )
 from dprct.results.ordinary import OrdinaryResults
 from dprct.results.typeset import count, number, p_value, statistic
@@ -701,13 +704,13 @@ def _fit(
         frame = taken_out(frame, factors, weighting.root * np.sqrt(weighting.copies))
     fit, kept = least_squares(frame.X, frame.y[:, 0], weighting)
     fit = replace(fit, absorbed=0 if absorbed is None else absorbed.parameters)
-    X = frame.X[:, kept]
+    X = _kept(frame.X, kept)
     if fit.df_resid <= 0:
         raise ParameterError(
             f"{fit.nobs:g} observations for {fit.rank + fit.absorbed} coefficients leave nothing "
             "to estimate errors from; use fewer regressors"
         )
-    weighted = X * weighting.root[:, None]
+    weighted = weighting.times(X)
     n_groups = tuple(int(codes.max()) + 1 for codes in ways)
     if not ways:
         cov, df = HETEROSKEDASTIC[cov_type](fit, weighted), fit.df_resid
@@ -757,13 +760,11 @@ def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquare
     from statsmodels.regression.linear_model import OLS
 
     total = weighting.root * np.sqrt(weighting.copies)
-    lengths = np.sqrt(total**2 @ X**2)
-    lengths[lengths == 0] = 1
-    both = np.column_stack([X, y])  # scaled in place, so that fewer copies are held
-    both *= total[:, None]
-    both[:, :-1] /= lengths
-    triangle = cast("Array", np.linalg.qr(both, mode="r"))
-    del both
+    lengths = column_lengths(X, total)
+    triangle = triangle_of(
+        np.column_stack([X[rows] * total[rows, None] / lengths, y[rows] * total[rows]])
+        for rows in blocks(len(X))
+    )
     kept = independent(triangle[:, :-1])
     if not kept.any():
         raise ParameterError("every regressor is zero in the rows used; choose others")
@@ -771,12 +772,17 @@ def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquare
     beta = found.params / lengths[kept]
     fit = LeastSquares(
         beta=beta,
-        resid=(y - X[:, kept] @ beta) * weighting.root,
+        resid=(y - _kept(X, kept) @ beta) * weighting.root,
         bread=found.normalized_cov_params / np.outer(lengths[kept], lengths[kept]),
         rank=len(beta),
         copies=weighting.copies,
     )
     return fit, kept
+
+
+def _kept(X: Array, kept: Mask) -> Array:
+    """Return the columns that are kept, without a copy where all are."""
+    return X if kept.all() else X[:, kept]
 
 
 def check_rows(parsed: Formula, data: IntoFrame, keep: Mask) -> None:

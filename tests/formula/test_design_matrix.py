@@ -134,3 +134,13 @@ def test_refused(rows, formula, match):
 def test_unknown_levels_option(rows):
     with pytest.raises(ParameterError, match="allowed: schema, data"):
         design("y ~ x", rows, levels="sample")
+
+
+@pytest.mark.parametrize("formula", ["y ~ C(x)*z + s", "y ~ 0 + s", "y ~ 1", "~ z"])
+def test_rows_are_coded_some_at_a_time_as_they_are_at_once(monkeypatch, rows, formula):
+    rows = pd.concat([rows.sort_values("s")] * 3, ignore_index=True)  # levels that a part lacks
+    whole = design(formula, rows)
+    monkeypatch.setattr("dprct.formula.design_matrix._ROWS", 4)
+    parts = design(formula, rows)
+    assert parts.columns == whole.columns
+    np.testing.assert_array_equal(parts.X, whole.X)

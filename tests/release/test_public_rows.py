@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from dprct.assignment import Block, Complete, Simple
+from dprct.missing import tagged
 from dprct.release.calibrated.outcomes import PublicRows
+from dprct.release.columns import Packed
 
 N = 400
 
@@ -49,3 +51,27 @@ def test_codes_follow_the_control_group_that_was_named() -> None:
     )  # control is t == 1
     after = before.reassigned(Complete([0, 1], arm="t"), np.random.default_rng(2))
     assert (after.columns["t"] == 1 - after.arms).all()
+
+
+def test_columns_are_packed_where_whole_numbers_give_them_back_to_the_bit() -> None:
+    long = np.arange(70_000) % 2 * 1.0
+    columns = {
+        "byte": np.array([-128.0, 127]), "int": np.array([0.0, 128]), "long": np.array([1.0, 2e9]),
+        "large": np.array([0.0, 2.0**31]), "half": np.array([0.5, 1]), "minus": np.array([-0.0, 1]),
+        "missing": tagged(np.array([0, 3])), "infinite": np.array([np.inf, 1]),
+        "text": np.array(["a", ""], object), "codes": np.array([1, 2]),
+        "late": np.append(long, 0.25), "all": long,
+    }  # fmt: skip
+    packed = Packed(columns)
+    sizes = {name: values.itemsize for name, values in packed._held.items()}
+    assert sizes == {**dict.fromkeys(columns, 8), "byte": 1, "int": 2, "long": 4, "all": 1}
+    for name, values in columns.items():
+        assert packed[name].dtype == values.dtype
+        assert packed[name].tobytes() == values.tobytes()
+        assert packed.taken(np.array([1, 0]))[name].tolist()[0] is not None
+
+
+def test_who_changes_a_packed_column_does_not_change_it_for_others() -> None:
+    packed = Packed({"t": np.array([0.0, 1.0])})
+    packed["t"][:] = 7
+    assert packed["t"].tolist() == [0, 1]

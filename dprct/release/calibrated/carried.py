@@ -14,6 +14,7 @@ from dprct.errors import ParameterError
 from dprct.formula import design
 from dprct.lazy import pandas as pd
 from dprct.missing import tagged
+from dprct.privacy.noise import repeatedly
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Specification, residuals
 from dprct.release.columns import assembled, own
@@ -225,9 +226,9 @@ def _residuals(
     aim: Aim, T: Array, V: Array, groups: NDArray[np.int64] | None, rng: np.random.Generator
 ) -> tuple[Array, bool]:
     """Return residuals with the released errors; where clusters allow none, those of rows."""
-    start = rng.standard_normal(len(T))
+    start = repeatedly(lambda rng: rng.standard_normal(len(T)), rng)
     if groups is not None:
-        shared = start + rng.standard_normal(len(set(groups.tolist())))[groups]
+        shared = start() + rng.standard_normal(len(set(groups.tolist())))[groups]
         try:
             found = residuals([Specification(T, V, aim.covariance, groups)], shared)
         except ParameterError:  # the effects may exist all the same

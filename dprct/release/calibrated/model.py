@@ -71,7 +71,7 @@ from dprct.release.calibrated.spec import (
     Wanted,
     written_of,
 )
-from dprct.release.columns import key_limits
+from dprct.release.columns import Packed, key_limits
 from dprct.release.release import Release, ReleaseModel, released
 from dprct.results.plan import notes
 from dprct.schema.schema import check_schema
@@ -431,7 +431,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
 
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""
-        return self.facts.covariates.columns(drawn.covariates, noise.post_processing_rng())
+        rng = noise.post_processing_rng()
+        return Packed(self.facts.covariates.columns(drawn.covariates, rng))
 
     def _read(self, drawn: Drawn, paid: Paid) -> Release:
         rng = paid.noise.post_processing_rng()
@@ -520,7 +521,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     def _filler(self) -> tuple[Mapping[str, NDArray[Any]], np.random.Generator]:
         """Return covariates that tell nothing, the same each time, and a source of noise."""
         rng = source(FILLER).post_processing_rng()
-        return self.facts.covariates.columns(None, rng), rng
+        return Packed(self.facts.covariates.columns(None, rng)), rng
 
     def _control_errors(self, targets: Sequence[Target]) -> list[float | None]:
         """Return the errors of control means; an index leaves another mean than the outcome's."""
@@ -570,7 +571,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         least, most = FEWEST, self.n // len(sizes)
         while True:
             arms, treatment = assigned(there, compared.design, compared.order, sizes, least, rng)
-            treated = replace(rows, arms=arms, columns={**rows.columns, **treatment})
+            columns_of_arms = Packed({**rows.columns, **treatment})
+            treated = replace(rows, arms=arms, columns=columns_of_arms)
             try:
                 return self._constructed(columns, treated, targets, rng)
             except ParameterError:  # too few people for the regressions in some arm

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,15 +20,16 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.formula import design
 from dprct.lazy import pandas as pd
 from dprct.missing import tagged
+from dprct.privacy.noise import repeatedly
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Residuals, Specification, largest, residuals
-from dprct.release.columns import assembled, own
+from dprct.release.columns import Packed, assembled, own
 from dprct.results.ols import ols
 from dprct.schema.columns import stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dprct.assignment.groups import Design
     from dprct.release.calibrated.covariates import Target
@@ -51,7 +53,7 @@ class PublicRows:
         """Return the same rows in a random order."""
         order = rng.permutation(len(self.arms))
         return PublicRows(
-            {name: values[order] for name, values in self.columns.items()},
+            Packed(self.columns).taken(order),
             self.arms[order],
             tuple(mask[order] for mask in self.observed),
             None if self.clusters is None else self.clusters[order],
@@ -93,7 +95,7 @@ class PublicRows:
             return self
         assigned = design.groups.frame(there)
         new = {name: assigned[name].to_numpy() for name in assigned.columns}
-        return replace(self, columns={**self.columns, **new}, arms=drawn)
+        return replace(self, columns=Packed({**self.columns, **new}), arms=drawn)
 
 
 def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
@@ -117,6 +119,7 @@ def _same_sizes(
 Array = NDArray[np.float64]
 
 _EXACT = 1e-12
+_FEW = 1000
 _FEWEST = 10
 """Rows with a value that an arm has beyond one for each column of covariates."""
 
@@ -183,7 +186,7 @@ def check_room(
 
 def _most(terms: Sequence[str], table: pd.DataFrame, schema: Schema) -> int:
     try:
-        return _width(terms, table, schema, "schema")
+        return _width(terms, table.head(_FEW), schema, "schema")  # whatever is in the rows
     except SchemaError:  # a factor of a numeric column without levels
         return _width(terms, table, schema, "data")
 
@@ -226,7 +229,7 @@ def constructed(
         Specification(treated, matrix[there], target.covariance, groups, shared)
         for matrix in matrices
     )
-    start = _start(len(arms), groups, rng)
+    start = repeatedly(partial(_start, len(arms), groups), rng)
     error = target.control_error if target.index is None and groups is None else None
     found, control = _with_control(
         specifications, treated, error, start,
@@ -260,7 +263,7 @@ def _with_control(
     specifications: Iterable[Specification],
     treated: NDArray[np.bool_],
     error: float | None,
-    start: Array,
+    start: Callable[[], Array],
     without: Array | None,
 ) -> tuple[Residuals, float | None]:
     """Return residuals, and the error of the control mean that they lead to over its target."""
@@ -269,7 +272,7 @@ def _with_control(
     mean = Specification(np.ones((len(treated), 1)), treated, np.array([[error**2]]))
     specifications = [*specifications]
     given = [*specifications, mean]
-    both = residuals(given, start.copy(), classical=False, without=without)
+    both = residuals(given, start, classical=False, without=without)
     if not all(both.exact):
         alone = residuals(specifications, start, classical=False, without=without)
         if all(alone.exact) or _worst(both.ratios) > _DEARER * _worst(alone.ratios):
@@ -432,6 +435,8 @@ class Calibration:
         unsorted = replace(layout.schema, file=replace(layout.schema.file, sorted_by=()))
         first = assembled(unsorted, {}, {}, n, rng, given=known)
         matrices, used = covariate_matrices(layout.regressions.covariates, first, layout.schema)
+        rest = Packed({name: own(first[name]) for name in first.columns if name not in names})
+        del known, first  # their numbers are not needed again before the file
         made: list[Constructed] = []
         for target, mask in zip(targets, rows.observed, strict=True):
             others = _others(target, targets, made, mask, rows.observed)
@@ -442,9 +447,7 @@ class Calibration:
             column.name: legalised(column, one.values) if layout.strict else one.values
             for column, one in zip(layout.outcomes, made, strict=True)
         }
-        rest = (name for name in first.columns if name not in values)
-        known = {name: own(first[name]) for name in rest} | values
-        table = assembled(layout.schema, {}, {}, n, rng, given=known)
+        table = assembled(layout.schema, {}, {}, n, rng, given={**rest, **values})
         counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
         errors = _errors(layout, table, targets, clusters) if layout.strict else ()
         groups = _groups_of(rows, made, targets)

@@ -164,7 +164,8 @@ def _errors_by_command(
     effects = [names[j] for j in places]
     used = frame.used
     del frame
-    remaining = 1 - leverage(shared.fits[0], shared.X)
+    remaining = leverage(shared.fits[0], shared.X)
+    np.subtract(1, remaining, out=remaining)
     remaining[remaining < _EXACT_FIT] = np.nan  # a row that is fitted exactly has no HC2 and no HC3
     groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], used)
     for outcome, fit in zip(outcomes, shared.fits, strict=True):

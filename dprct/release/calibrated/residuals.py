@@ -528,11 +528,11 @@ def starts(
     specifications: Sequence[Specification],
     conditions: Sequence[Errors],
     basis: Basis,
-    noise: Array,
+    noise: Callable[[], Array],
 ) -> Iterator[Array]:
     """Yield starting points, the best first, made when they are asked for.
 
-    ``noise`` (n,) is e0, standard normal, orthogonal to the designs.
+    ``noise`` returns e0 (n,), standard normal, orthogonal to the designs.
 
     Notes
     -----
@@ -541,19 +541,20 @@ def starts(
     """
     two_arms = all(s.effects == 1 for s in specifications)
     if two_arms:
-        yield scaled(conditions, noise)
-    by_arm = arm_wise(specifications, conditions, basis, noise)
+        yield scaled(conditions, noise())
+    by_arm = arm_wise(specifications, conditions, basis, noise())
     if by_arm is not None:
         yield by_arm
     if not two_arms:
-        yield scaled(conditions, noise)
+        yield scaled(conditions, noise())
 
 
 def scaled(conditions: Sequence[Errors], e: Array) -> Array:
-    """Return e times the factor that makes its variances right on average."""
+    """Change e by the factor that makes its variances right on average."""
     ratios = np.concatenate([np.diag(c.reached(e)) / np.diag(c.covariance) for c in conditions])
     mean = float(ratios.mean())
-    return e / (np.sqrt(mean) if mean > 0 else 1.0)
+    e /= np.sqrt(mean) if mean > 0 else 1.0
+    return e
 
 
 def arm_wise(
@@ -628,7 +629,7 @@ _LEAST_EIGENVALUE = 1e-3
 
 def residuals(
     specifications: Iterable[Specification],
-    start: Array,
+    start: Array | Callable[[], Array],
     *,
     classical: bool = True,
     without: Array | None = None,
@@ -636,8 +637,8 @@ def residuals(
     """Residuals e, orthogonal to ``without``, with which ``y = W b + e`` has the errors asked for.
 
     They start from standard normal noise, by which residuals of two files differ; no guarantee
-    rests on it.  The noise is overwritten, and the controls of each specification are held only
-    until it is factored.
+    rests on it.  A function that returns the same noise whenever it is called saves a copy.  The
+    controls of each specification are held only until it is factored.
 
     Notes
     -----
@@ -670,7 +671,9 @@ def residuals(
     if not found:
         raise ParameterError("no specification is given; say which regression a reader may run")
     bases, influences, known = zip(*found, strict=True)
-    _check(known, start)
+    again: Callable[[], Array] = start if callable(start) else start.copy
+    made = [again()]
+    _check(known, made[0])
     unit = max(error for s in known for error in s.errors.tolist())
     if unit == 0:
         return _nothing(known)
@@ -679,8 +682,12 @@ def residuals(
     basis = joined([*first, *bases])
     _check_room(basis)
     conditions = _conditions(known, influences, unit, classical=classical)
-    noise = basis.take_out_of(start)
-    _check_movable(conditions, noise)
+    basis.take_out_of(made[0])
+    _check_movable(conditions, made[0])
+
+    def noise() -> Array:
+        return made.pop() if made else basis.take_out_of(again())
+
     e, exact = _solved(known, conditions, basis, noise)
     ratios = tuple(
         _ratio(np.sqrt(np.diag(c.reached(e))), np.sqrt(np.diag(c.covariance))) for c in conditions
@@ -762,19 +769,24 @@ def _solved(
     specifications: Sequence[Specification],
     conditions: Sequence[Errors],
     basis: Basis,
-    noise: Array,
+    noise: Callable[[], Array],
 ) -> tuple[Array, tuple[bool, ...]]:
     """Return residuals, and which specifications they meet exactly."""
-    tried = [noise]
+    alone = [c.alone() for c in conditions]
+    tried: list[Array] = []
     for wanted in _attempts(conditions):
         for first in starts(specifications, [c.alone() for c in wanted], basis, noise):
             e = newton(wanted, basis, first)
             if largest(gaps(wanted, e)) <= TOLERANCE:
                 return e, tuple(_meets(c, e) for c in conditions)
-            tried.append(e)
-    alone = [c.alone() for c in conditions]
-    e = min((_grown(alone, e) for e in tried), key=lambda e: largest(gaps(alone, e)))
+            tried = [_closest(alone, [*tried, _grown(alone, e)])]
+    e = _closest(alone, [_grown(alone, noise()), *tried])
     return e, tuple(_meets(c, e) for c in conditions)
+
+
+def _closest(conditions: Sequence[Errors], tried: Sequence[Array]) -> Array:
+    """Return the first of the residuals with the smallest gap."""
+    return min(tried, key=lambda e: largest(gaps(conditions, e)))
 
 
 def _attempts(conditions: Sequence[Errors]) -> Iterator[list[Errors]]:

@@ -69,6 +69,6 @@ def test_two_arms_begin_with_projected_noise_and_more_arms_by_arm(problem):
     for sizes, arm_first in (([100, 80], False), ([100, 80, 60], True)):
         given, conditions, basis, noise = problem(sizes, 3)
         noise = basis.without(noise)
-        first, second = starts(given, conditions, basis, noise)
+        first, second = starts(given, conditions, basis, noise.copy)
         by_arm = arm_wise(given, conditions, basis, noise)
         np.testing.assert_array_equal(first if arm_first else second, by_arm)
