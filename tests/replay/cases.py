@@ -6,8 +6,9 @@ allows, fails ``test_completeness.py`` until a case here gives it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,11 @@ import pandas as pd
 import polars as pl
 
 import dprct
-from dprct import Column
+from dprct import Column, Schema, Unit
+from dprct.io.stata import write_dta
 from dprct.schema.made import made_columns, with_made
 from dprct.study.prepare import Preparation, PublicFile, with_added
+from dprct.study.restack import Append, Collapse, Reshape
 from dprct.study.sections import Scope
 
 from .neighbours import (
@@ -39,23 +42,30 @@ if TYPE_CHECKING:
 CASES: dict[str, Case] = {}
 GIVEN: dict[type, list[dict[str, Any]]] = {}
 """The options that cases give to each class."""
+STEPS_GIVEN: list[Append | Reshape | Collapse] = []
+"""Steps of ``[[prepare]]`` that change rows."""
 
 
 def case(method: Any, name: str, *, private: str, public: str = "", given: dict[str, Any],
          engine: bool = False, sample: str | None = None, derived: Mapping[str, str] | None = None,
-         merged: PublicFile | None = None, **facts: Any) -> None:  # fmt: skip
+         merged: PublicFile | None = None, restacked: Restacking | None = None,
+         **facts: Any) -> None:  # fmt: skip
     """Register a case; ``private`` and ``public`` are names of columns, with spaces between.
 
     Of a ``sample``, the method gets the rows that a study file with this condition gives it, with
-    ``derived`` the columns that a study file makes by these expressions, and with ``merged`` those
-    that it merges from a public file.
+    ``derived`` the columns that a study file makes by these expressions, with ``merged`` those that
+    it merges from a public file, and of ``restacked`` the rows that it makes of them.
     """
+    if restacked is not None:
+        STEPS_GIVEN.append(restacked.step)
     GIVEN.setdefault(method, []).append(given)
     words = f"{method.__module__.split('.')[1]}.{method.__name__}: {name}"
 
     def make(table: Any, schema: Any) -> Any:
         scope = Scope(sample=sample)
         table, schema = scope.sampled(table), replace(schema, sample=scope.condition)
+        if restacked is not None:
+            table, schema = restacked.of(table, schema)
         if merged is not None:
             table, schema = _with_merged(table, schema, merged)
         if derived is not None:
@@ -69,6 +79,30 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
     CASES[words] = Case(
         words, make, tuple(private.split()), tuple(public.split()), **facts
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Restacking:
+    """A step of a study that changes rows, whose rows it protects then, and facts of new columns.
+
+    Of an appended file the rows are every second of the table, so that a person has some in both.
+    """
+
+    step: Append | Reshape | Collapse
+    unit: Unit
+    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def of(self, table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, Schema]:
+        """Return the rows and their schema as a study file with this step has them."""
+        self.step.check(self.unit)
+        with TemporaryDirectory() as folder:
+            if isinstance(self.step, Append):
+                second = table.iloc[1::2].reset_index(drop=True)
+                write_dta(second, Schema.from_frame(second), Path(folder, self.step.append))
+                table = table.iloc[::2].reset_index(drop=True)
+            schema = self.step.header(schema, Path(folder))
+            table = self.step.rows(table, Path(folder))
+        return table, schema.declare(unit=self.unit, **self.facts)
 
 
 def _with_derived(table: Any, schema: Any, derived: Mapping[str, str]) -> tuple[Any, Any]:
@@ -690,6 +724,26 @@ for policy in ("public", "private"):
 scores("CR1", {"formulas": ["y ~ w"], "cov_type": "CR1"}, private="y w pid", rows=2)
 scores("CR1, effects of persons", {"formulas": ["y ~ w | pid"], "cov_type": "CR1"},
        private="y w pid", rows=2)  # fmt: skip
+
+PERSON = Unit("person", id="pid", max_rows=2)
+scores("CR1, rounds appended", {"formulas": ["y ~ w"], "cov_type": "CR1"}, private="y w pid",
+       rows=2, restacked=Restacking(Append("second.dta"), PERSON))  # fmt: skip
+LONG = Restacking(Reshape("long", ("y",), "pid", "year", (1.0, 2.0)), PERSON)
+for ids in ("", " pid"):
+    scores("CR1, waves as rows" + ", numbered" * (not ids),
+           {"formulas": ["y ~ w"], "cov_type": "CR1"}, private="y1 y2 w" + ids,
+           facts={"y2": {"bounds": NARROW}}, restacked=LONG)  # fmt: skip
+moments("waves as columns", {"columns": ["y0", "y1", "w"]}, private="y w x pid", rows=2,
+        restacked=Restacking(Reshape("wide", ("y",), "pid", "x", (0.0, 1.0)),
+                             Unit("person", id="pid"), _policies(y0=0.5, y1=0.5)),
+        bounds=(NARROW,))  # fmt: skip
+moments("means of villages", {"columns": ["y", "n", "w", "most"]}, private="y w pid", rows=2,
+        restacked=Restacking(
+            Collapse({"y": "mean", "n": "count y", "w": "median", "most": "max y"}, "pid"),
+            Unit("village", id="pid"),
+            {"y": {"bounds": NARROW, "missing": ()}, "n": {"bounds": (0, 2)},
+             "w": {"bounds": (-1, 1), "missing": ()}, "most": {"missing": ()}},
+        ), bounds=(NARROW,))  # fmt: skip
 
 
 LOGIT = dprct.Regression("took ~ t + w", family="logit")

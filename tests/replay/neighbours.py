@@ -43,6 +43,7 @@ def _levels(*values: float, storage: str = "byte") -> dict[str, Any]:
 
 FIELDS: dict[str, Column] = {
     "y": Column("y", bounds=NARROW, **NEVER),
+    "y1": Column("y1", bounds=NARROW, **NEVER),
     "y2": Column("y2", bounds=(0.0, 10.0), **NEVER),
     "w": Column("w", bounds=(-1.0, 1.0), **NEVER),
     "v": Column("v", bounds=(0.0, 8.0), decimals=2, **NEVER),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 import dprct
 from dprct import published
 from dprct.privacy.budget import Budget
+from dprct.study.prepare import STEPS
+from dprct.study.restack import Reshape
 
-from .cases import CASES, GIVEN
+from .cases import CASES, GIVEN, STEPS_GIVEN
 from .neighbours import PRIVATE_ARMS
 from .test_published import CASES as PUBLISHED_CASES
 from .test_published import FLOATING, WITHOUT_GUARANTEE
@@ -88,6 +90,12 @@ def test_every_option_has_a_case(method: type) -> None:
         assert not missing, f"no case gives {name}={missing}"
         if isinstance(option.default, bool):
             assert (not option.default) in said, f"no case gives {name}={not option.default}"
+
+
+def test_every_step_that_changes_rows_has_a_case() -> None:
+    assert {type(step) for step in STEPS_GIVEN} == {*STEPS.values()}
+    ways = {step.reshape for step in STEPS_GIVEN if isinstance(step, Reshape)}
+    assert ways == {*get_args(get_type_hints(Reshape)["reshape"])}
 
 
 def test_words_are_found_in_annotations() -> None:

@@ -25,8 +25,9 @@ from dprct.privacy import histograms, mechanisms
 from dprct.queries import IndexMap, additive, members, one_step, propensity, slopes
 from dprct.queries import scores as queries_of_scores
 from dprct.queries.doubly_robust import FoldMoments
-from dprct.queries.group_moments import STEPS
+from dprct.queries.group_moments import STEPS as GRID
 from dprct.queries.treatment_moments import TreatmentMoments
+from dprct.study.prepare import STEPS
 from dprct.study.sections import Scope
 
 from .auditor import Auditor
@@ -478,7 +479,7 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
 def scores_by_root_two(patch: pytest.MonkeyPatch) -> None:
     """The products of scores claim the sensitivity of one unit that leaves, over root 2."""
     for module in (queries_of_scores, release_of_moments):
-        patch.setattr(module, "SCORE_SQUARED", STEPS**4)
+        patch.setattr(module, "SCORE_SQUARED", GRID**4)
 
 
 def index_scores_of_a_quarter(patch: pytest.MonkeyPatch) -> None:
@@ -514,6 +515,21 @@ def _drawn_at_the_whole_budget(patch: pytest.MonkeyPatch, part: str) -> None:
 
     for module in (model_of_moments, release_of_moments):
         patch.setattr(module, "gaussian_of", wrong)
+
+
+def rows_of_others(patch: pytest.MonkeyPatch) -> None:
+    """What a study makes of somebody's rows depends on the rows before."""
+    for step in STEPS.values():
+        patch.setattr(step, "rows", _carried_on(step.rows))
+
+
+def _carried_on(right: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
+    def wrong(step: Any, data: pd.DataFrame, home: Any) -> pd.DataFrame:
+        found = right(step, data, home)
+        values = [name for name in found if name in ("y", "y0", "w")]
+        return found.assign(**{name: found[name].fillna(0.0).cummax() for name in values})
+
+    return wrong
 
 
 def refusal_by_an_arm(patch: pytest.MonkeyPatch) -> None:
@@ -552,6 +568,15 @@ UNDER_CASES: dict[str, tuple[Any, str, str]] = {
     "scores over root 2": (scores_by_root_two, SCORES, "release 2, AnalyticGaussian: moved by l2"),
     "scores at the whole budget": (scores_at_the_whole_budget, SCORES, "claims: "),
     "moments at the whole budget": (moments_at_the_whole_budget, SCORES, "claims: "),
+    **{
+        f"rows of others, {name}": (rows_of_others, f"estimate.PrivateMoments: {name}", "moved by")
+        for name in (
+            "scores, CR1, rounds appended",
+            "scores, CR1, waves as rows",
+            "waves as columns",
+            "means of villages",
+        )
+    },
     "index scores of a quarter": (
         index_scores_of_a_quarter,
         LOGIT,
