@@ -209,7 +209,7 @@ def _rct(run: Runs) -> Iterator[Item]:
         "GenModel for generalised linear models", "section 3.2.2, future work", "`families=`"
     )
     yield item(
-        "errors that hold the noise",
+        "errors that contain the noise",
         "section 4.1, future work",
         "`Calibrated`, `PrivateATE`, with a guarantee",
     )

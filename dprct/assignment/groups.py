@@ -262,7 +262,7 @@ def indicators(arms: Sequence[str], *, control: bool) -> Groups:
     names = checked_names(arms, "arms")
     if control and CONTROL in names:
         raise ParameterError(
-            f"an arm is named {CONTROL!r}, but rows in no arm form a control group, too; say "
+            f"an arm is named {CONTROL!r}, but rows in no arm form a control group, too; give "
             "``control_share=0`` if the arm is the control group, else rename it"
         )
     values = [tuple(float(name == column) for column in names) for name in names]

@@ -425,7 +425,7 @@ class Reading:
         """Parts that a certificate prints: the table, and what breaks."""
         return [
             "How commands read this file: the error that they find over the released one, which",
-            "holds sampling and privacy noise (over outcomes, arms and covariate sets):",
+            "contains sampling and privacy noise (over outcomes, arms and covariate sets):",
             *self.lines(),
             "",
             "What breaks on this file:",

@@ -111,7 +111,7 @@ def _calibrated_regressions(original: Path, protected_file: Path) -> None:
         low, high = result.conf_int().loc["treat"]
         row = f"{words:36}{result.params['treat']:8,.0f}{result.bse['treat']:10,.0f}"
         say(f"{row}{low:10,.0f}{high:10,.0f}{result.nobs:6,.0f}")
-    say("Intervals of the protected file hold sampling and privacy noise: honest, and wide at this")
+    say("Intervals of the file contain sampling and privacy noise: honest, and wide at this")
     say("n. The paper's effect, 1,794 dollars, is smaller than what the plan finds with 80% power.")
     say("A regression that was not declared says what it is, here re75 ~ treat:")
     for note in ols("re75 ~ treat", data, schema).notes:

@@ -595,7 +595,9 @@ class Accountant(Balance):
         'another wave of the survey, of other people'
         """
         if not isinstance(why, str) or not why.strip():
-            raise ParameterError("``why=`` is empty; say why these data may have a second budget")
+            raise ParameterError(
+                "``why=`` is empty; give the reason for a second budget of these data"
+            )
         with self._writing() as ledger:
             if ledger.separate != why:
                 self._write(replace(ledger, separate=why))

@@ -297,7 +297,7 @@ class Guarantee:
             )
         if self.measure == "none":
             if not self.reason:
-                raise ParameterError("a guarantee of 'none' needs a reason; say why")
+                raise ParameterError("a guarantee of 'none' needs a reason: give one")
         elif self.unverified:
             raise ParameterError("a guarantee that is stated is not unverified; leave that out")
         elif self.relation not in RELATIONS or self.budget is None:

@@ -299,6 +299,11 @@ class Together:
                 f"for every single row, and not for several rows of one unit together, because "
                 f"charges are for different units ({'; '.join(self.units)}), under {under}"
             )
+        if len(self.units) > 1:
+            who = unit_words(self.unit, self.unit_id, 1)
+            return (
+                f"for every {who} with no more rows in a release than its entry says, under {under}"
+            )
         return f"for every {unit_words(self.unit, self.unit_id, self.max_rows)}, under {under}"
 
     def sentences(self) -> list[str]:
@@ -436,7 +441,8 @@ def together(entries: Iterable[Entry]) -> Together:
     *Unit.*  A charge for the rows of one value of an id, at most k of them, protects pairs that
     differ in those rows, and so pairs that differ in some of them.
 
-    - One id in all charges: the rows of one value of it, at most the least k.
+    - One id in all charges: the rows of one value of it, at most the least k where the releases are
+      of the same rows; of several files, such as two rounds, at most k of the file of each.
     - Different ids (persons and clusters, say): a pair that differs in one row differs in rows of
       one value of each of them, so it is in all N_i.  Two rows of one person may lie in two
       clusters, and no charge says that they do not: only a single row is promised.

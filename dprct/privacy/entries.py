@@ -148,7 +148,7 @@ class Ledger:
                 f"``relation={self.relation!r}``; allowed: {', '.join(RELATIONS)}, or ``None``"
             )
         if self.unit is not None and not isinstance(self.unit, str):
-            raise ParameterError("``unit=`` is not text; say what one record is, such as 'person'")
+            raise ParameterError("``unit=`` is not text; name what one record is, such as 'person'")
         if self.composition not in RULES:
             raise ParameterError(
                 f"``composition={self.composition!r}``; allowed: {', '.join(RULES)}"

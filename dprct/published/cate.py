@@ -292,7 +292,7 @@ class CATE(
     Traceback (most recent call last):
     ...
     dprct.errors.ConfirmationError: the guarantee of DP-EBM is claimed by interpret and not
-    certified; say accept_uncertified=True, or use dprct.CATE
+    certified; give accept_uncertified=True, or use dprct.CATE
     """
 
     def __init__(
@@ -316,7 +316,7 @@ class CATE(
     ) -> None:
         if accept_uncertified is not True:
             raise ConfirmationError(
-                "the guarantee of DP-EBM is claimed by interpret and not certified; say "
+                "the guarantee of DP-EBM is claimed by interpret and not certified; give "
                 "``accept_uncertified=True``, or use ``dprct.CATE``"
             )
         version = "" if base is not None else installed_version()

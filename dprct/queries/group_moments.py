@@ -321,7 +321,7 @@ class MomentsGrid:
             if self.weight.level is not None or not 0 <= low < high:
                 raise ParameterError("weights are numbers of public bounds, 0 or above")
             if not self.count:
-                raise ParameterError("the sum of weights is released; say ``count=True``")
+                raise ParameterError("the sum of weights is released; give ``count=True``")
         if self.rows == 1 and any(column.within for column in self.columns):
             raise ParameterError("a unit of one row has no deviations from its mean")
         if not 1 <= self.constant <= STEPS:
@@ -524,7 +524,7 @@ def moment_sums(
         check_in_engine(grid.width)
     if cells.inner > 1 and not grid.count:
         raise ParameterError(
-            "the numbers of rows of private cells are released; say ``count=True``"
+            "the numbers of rows of private cells are released; give ``count=True``"
         )
     found, outside = (
         _in_engine(table, grid, cells, counted)

@@ -43,7 +43,7 @@ def validity_notes(
     found: Estimated,
     known: Provenance,
 ) -> list[str]:
-    """Notes on the errors: a calibrated file knows, others hold no noise."""
+    """Notes on the errors: a calibrated file knows, others contain no noise."""
     valid = Validity.of(regressions.schema)
     if valid is None:
         return [RELEASED_NOTE] if known.is_released else []

@@ -627,7 +627,7 @@ def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, .
 def _release_notes(
     valid: Validity | None, spec: Specification, known: Provenance
 ) -> tuple[str, ...]:
-    """Notes on the errors: a calibrated file knows, others hold no noise."""
+    """Notes on the errors: a calibrated file knows, others contain no noise."""
     if valid is not None:
         note = valid.note(spec)
         return () if known.contradicted and valid.reason(spec) is None else (note,)

@@ -118,7 +118,7 @@ class Schema:
             )
         arms = [column.name for column in self.columns if column.role == "treatment"]
         if arms:
-            fixed = [column.name for column in self.columns if column.role in _FIXED_ROLES]
+            fixed = [column.name for column in self.columns if column.role in FIXED_ROLES]
             check_fixed_before(self, fixed, arms)
 
     @property
@@ -414,7 +414,7 @@ class Schema:
         return decode(self, data)
 
 
-_FIXED_ROLES = ("covariate", "block")
+FIXED_ROLES = ("covariate", "block")
 
 
 def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable[str]) -> None:

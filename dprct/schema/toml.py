@@ -171,9 +171,11 @@ def from_document(document: Mapping[str, Any]) -> Schema:
     """Return the schema that :func:`to_document` described."""
     document = _read(document)
     _check_keys(document, _TOP, "the schema file")
-    if document.get("version") != VERSION:
+    if "version" not in document:
+        raise SchemaError(f"the line version = {VERSION} is missing; write it at the top")
+    if document["version"] != VERSION:
         raise SchemaError(
-            f"schema version {document.get('version')!r}; this release reads version = {VERSION}"
+            f"schema version {document['version']!r}; this release reads version = {VERSION}"
         )
     columns = _table(document, "columns")
     schema = Schema(

@@ -33,7 +33,7 @@ def valid_do(found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[Sid
     lines = [
         f"* Written by dprct package for {held[0].study.dataset_id}: the regressions of",
         "* the do-files that are valid on the protected file, with the place of each. They return",
-        "* the released effects of treatment, and errors that hold sampling and privacy noise.",
+        "* the released effects of treatment, and errors that contain sampling and privacy noise.",
         *(
             f"* {line}"
             for side in sides
@@ -213,7 +213,7 @@ def estimates_do(held: Sequence[Held]) -> str:
         f"* Written by dprct package for {held[0].study.dataset_id}: the regressions of the",
         "* do-files as they were released, one row for each coefficient. Their data are not here:",
         "* the do-files show what was run, and these are the numbers, with errors and intervals",
-        "* that hold sampling and privacy noise.",
+        "* that contain sampling and privacy noise.",
         "version 12",
     ]
     for name in names:

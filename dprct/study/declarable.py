@@ -9,7 +9,9 @@ from dprct.errors import DprctError, marked
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.model import MomentsSpec, PrivateMoments
 from dprct.estimate.moments.planned_trial import people_of
+from dprct.formula import parse
 from dprct.schema.conditions import condition, reduced
+from dprct.schema.schema import FIXED_ROLES
 from dprct.study.do_columns import all_on_derived
 from dprct.study.do_files import read_do
 from dprct.study.draft import regression_lines
@@ -17,7 +19,7 @@ from dprct.study.obstacles import VALID
 from dprct.study.prefill import prefilled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from dprct.schema.schema import Schema
@@ -80,14 +82,17 @@ def declarable(
     open_places = {
         (one.regression.file, one.regression.line) for one in found if one.kind not in VALID
     }
-    drafted = prefilled(all_on_derived(read, study.derived, arms), columns, arms, open_places)
     own = {_asked(one, spec) for one in spec.formulas}
+    drafted = prefilled(
+        all_on_derived(read, study.derived, arms), columns, arms, open_places, fixed=columns
+    )
+    late = {*drafted.outcomes} - _fixed(study.declared(header), own)
     never = {one.name for one in study.declared(header).columns if one.missing == ()}
     listed = dict.fromkeys(_shortened(one, never) for one in drafted.regressions)
     wanted = [one for one in listed if _asked(_declared(one), spec) not in own]
     made = {one.name: one.expression for one in drafted.derived}
     wider = replace(study, derived={**study.derived, **made})
-    lacks = {one: _lacks(wider, spec, one, header, rows) for one in wanted}
+    lacks = {one: _is_late(one, late) or _lacks(wider, spec, one, header, rows) for one in wanted}
     kept = tuple(one for one, why in lacks.items() if why is None)
     lacking = {one.formula: why for one, why in lacks.items() if why}
     if not kept:
@@ -98,6 +103,27 @@ def declarable(
     formulas = (*spec.formulas, *map(_declared, kept))
     least, most = _times(wider, spec, formulas, header, rows)
     return Declarable(kept, made, lacking, study.release.epsilon, least, most)
+
+
+def _fixed(schema: Schema, own: Iterable[tuple[Regression, frozenset[str]]]) -> set[str]:
+    """Columns that were fixed before treatment, by their roles or as covariates of a study."""
+    found = {one.name for one in schema.columns if one.role in FIXED_ROLES}
+    return found.union(*(_covariates(one.formula) for one, _ in own))
+
+
+def _covariates(formula: str) -> set[str]:
+    parsed = parse(formula, structural=True)
+    return {*parsed.names} - {*parsed.outcome_names}
+
+
+def _is_late(one: Printed, late: set[str]) -> str | None:
+    """Return what a study lacks where a covariate is an outcome of another regression."""
+    for name in sorted(_covariates(one.formula) & late):
+        return (
+            f"{name} is an outcome of another regression; if it was fixed before treatment, write "
+            f'role = "covariate" in [columns.{name}]'
+        )
+    return None
 
 
 def _declared(one: Printed) -> Regression:

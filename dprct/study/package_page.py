@@ -321,7 +321,7 @@ def _page(
 
 def _legend(levels: tuple[float, ...], raw: bool) -> Iterator[str]:
     yield (
-        "valid: the coefficient of the treatment is the released effect, and its error holds "
+        "valid: the coefficient of the treatment is the released effect, and its error contains "
         f"sampling and privacy noise; the interval is the one at {shown_levels(levels)}"
     )
     yield "not estimated: the noise of the release hides the coefficient"

@@ -48,10 +48,11 @@ def places_of(study_file: Path, output: Path | None = None) -> Places:
 
 def check_identity(document: Mapping[str, Any]) -> None:
     """Refuse a parsed study file of another version, or that names no data and no ledger."""
-    if type(document.get("version")) is not int or document["version"] != VERSION:
+    if "version" not in document:
+        raise StudyError(f"the line version = {VERSION} is missing; write it at the top")
+    if type(document["version"]) is not int or document["version"] != VERSION:
         raise StudyError(
-            f"version = {document.get('version')!r}; this release of dprct reads "
-            f"version = {VERSION}"
+            f"version = {document['version']!r}; this release of dprct reads version = {VERSION}"
         )
     for key in ("data", "dataset_id"):
         if not isinstance(document.get(key), str) or not document[key]:

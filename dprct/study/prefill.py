@@ -117,11 +117,13 @@ def prefilled(
     columns: Sequence[str],
     treatments: Sequence[str] = (),
     places: Container[tuple[str, int]] | None = None,
+    fixed: Container[str] = (),
 ) -> Prefill:
     """Facts of a file's columns by the regressions with a treatment.
 
     ``treatments`` are given where do-files make them themselves.  Regressions at ``places``, by
-    default all, are reported as they are printed.
+    default all, are reported as they are printed, with no outcome of another as a covariate unless
+    it is ``fixed`` before treatment, as those of balance tables are.
 
     Examples
     --------
@@ -196,7 +198,7 @@ def prefilled(
             [(row, "") for row in (*experiment, *margins, *late) if told(row)]
             + [(row, COMMANDS[row.command]) for row in models if told(row)],
             known,
-            {*moved, *outcomes},
+            {*moved, *(name for name in outcomes if name not in fixed)},
             _moved(
                 {
                     *(str(row.outcome) for row in rows if row.treatments),

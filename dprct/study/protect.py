@@ -58,7 +58,6 @@ from dprct.study.moments_tables import (
     moments_places,
 )
 from dprct.study.package_page import OnFile, OnMoments, released
-from dprct.study.prepare import rows_facts
 from dprct.study.readme import SEVERAL, PackageNote, TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,
@@ -239,7 +238,7 @@ def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None =
         thrice, lost = thrice_of(release.epsilon, release.delta)
         said = several if lost is None else f"{lost}; {several}"
         plan = plan.also([PlannedNumber(SEVERAL, thrice, "epsilon", said)])
-    steps = rows_facts(study.prepare, study.unit)
+    steps = study.merged_facts(read_header(study)) if study.prepare else {}
     plan = plan.also([PlannedNumber(name, why=said) for name, said in steps.items()])
     if study.scope.sample is None:
         return plan

@@ -71,7 +71,7 @@ def beside_released(
 ) -> tuple[tuple[str, str, str, str, str], ...]:
     """Return rows: place, coefficient, what was printed, what was released, and the gap.
 
-    The gap is in released errors: most are within 2, because these hold sampling and noise.
+    The gap is in released errors: most are within 2, because these contain sampling and noise.
     """
     rows = []
     for one in numbers:

@@ -349,7 +349,7 @@ def _regressions(
         return
     yield "## Regressions of the do-files"
     yield (
-        "A valid regression returns released effects of treatment with their errors, which hold "
+        "A valid regression returns released effects of treatment with their errors, which contain "
         "the noise: differences in means, or adjusted effects where it was declared so, as its "
         "entry says; what was not released is n.r. "
         "For each of the others the reason is given. Numbers of an artefact mean nothing, whatever "

@@ -64,7 +64,9 @@ def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
     total: TotalBudget = section(TotalBudget, document["budget"], "[budget]")
     _check_budget(total, "[budget]")
     if total.separate is not None and not total.separate.strip():
-        raise StudyError("[budget] separate is empty; say why these data have a second budget")
+        raise StudyError(
+            "[budget] separate is empty; give the reason for a second budget of these data"
+        )
     return total
 
 
@@ -243,7 +245,9 @@ def _check_disjoint(found: PackageSpec) -> None:
     assert found.disjoint is not None
     check_printable(found.disjoint, f"{_PACKAGE} disjoint")
     if not found.disjoint.strip():
-        raise StudyError(f"{_PACKAGE} disjoint is empty; say why nobody is in two of the data sets")
+        raise StudyError(
+            f"{_PACKAGE} disjoint is empty; give the reason why nobody is in two of the data sets"
+        )
     if not found.studies:
         raise StudyError(
             f"{_PACKAGE} disjoint says that data sets have different people, and studies names none"

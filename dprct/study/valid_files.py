@@ -178,14 +178,14 @@ def _head(valid: Validity, sign: str) -> list[str]:
     if valid.declared:
         words = [
             f"The coefficients of {arms} are those of declared regressions, as they were released. "
-            "The errors that are asserted hold sampling and privacy noise. All other coefficients "
-            f"are artefacts. {below}",
+            "The errors that are asserted contain sampling and privacy noise. All other "
+            f"coefficients are artefacts. {below}",
             *(one.words() for one in valid.declared if one.carries != "all"),
         ]
     else:
         words = [
             f"The coefficients of {arms} are the released effects, and their errors with "
-            f"{valid.errors} hold sampling and privacy noise. The other coefficients are "
+            f"{valid.errors} contain sampling and privacy noise. The other coefficients are "
             f"artefacts. {below}",
             *([valid.control_words()] if valid.control_errors else []),
         ]

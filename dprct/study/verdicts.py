@@ -641,9 +641,13 @@ def _words(row: Regression) -> list[str]:
 
 
 def _is_of(row: Regression, released: Released) -> bool:
-    """Whether a regression uses the file, under its own name or one that was saved from it."""
+    """Whether a regression uses the file, under its own name or one that was saved from it.
+
+    Rows that are appended to another file's are rows of that file, too.
+    """
     wanted = {stem(released.name), *map(stem, released.parts)}
-    names = [stem(name) for name in (row.dataset, *row.sources)]
+    sources = row.sources[:1] if "append" in row.steps else row.sources
+    names = [stem(name) for name in (row.dataset, *sources)]
     return any(name in wanted or name.removesuffix("_protected") in wanted for name in names)
 
 

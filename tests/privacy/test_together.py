@@ -188,7 +188,9 @@ def test_relations_compose_to_the_weaker_one(relations, holds) -> None:
 def test_rows_of_one_id_are_added_up_to_the_least_number() -> None:
     found = together([entry(i, unit_id="pid", max_rows=k) for i, k in enumerate((4, 2, 3), 1)])
     assert (found.unit, found.unit_id, found.max_rows) == ("person", "pid", 2)
-    assert "for every person (by pid, up to 2 rows)" in found.claim()
+    assert "every person (by pid) with no more rows in a release than its entry" in found.claim()
+    alike = together([entry(i, unit_id="pid", max_rows=2) for i in (1, 2)])
+    assert "for every person (by pid, up to 2 rows)" in alike.claim()
 
 
 def test_different_units_share_a_row() -> None:

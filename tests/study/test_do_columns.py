@@ -252,6 +252,33 @@ def test_check_ends_with_what_could_be_declared(
     assert "declare th" not in ran.out
 
 
+def test_a_balance_table_silences_no_other_offer(
+    folder: Path, command_line: Callable[..., Any]
+) -> None:
+    """Its outcome is a covariate where the study has it as one, or says so by its role."""
+    (folder / "more.do").write_text(
+        "use shops, clear\ngen lsales = ln(sales + 1)\nreg age grant, robust\n"
+        "reg woman grant, robust\nreg woman grant age, robust\nreg sales grant woman, robust\n"
+    )
+    check = ("check", folder / "study.toml", "--do", folder / "more.do")
+    ran = command_line(main)(*check)
+    assert ran.code == 0, ran.err
+    offered = {"age ~ grant", "woman ~ grant", "woman ~ grant + age"}
+    more = {"sales ~ grant + woman"}
+    lacks = (
+        "could be declared, but for this: sales ~ grant + woman: woman is an outcome of another "
+        'regression; if it was fixed before treatment, write role = "covariate" in [columns.woman]'
+    )
+    study = (folder / "study.toml").read_text()
+    for text, wanted in ((study.replace("+ woman + grant:woman", "+ age"), offered),
+                         (study, offered | more)):  # fmt: skip
+        (folder / "study.toml").write_text(text)
+        ran = command_line(main)(*check)
+        end = ran.out[ran.out.index("declare these ") :].partition("\n")[2]
+        assert {one["formula"] for one in tomllib.loads(end)["regression"]} == wanted
+        assert (lacks in ran.out.replace("\n", " ")) == (wanted == offered)
+
+
 def test_check_says_which_fact_a_product_with_a_private_missing_outcome_lacks(
     folder: Path, command_line: Callable[..., Any]
 ) -> None:

@@ -558,3 +558,24 @@ def test_rows_appended_after_a_merge_have_none_of_its_columns(tmp_path: Path) ->
                 )
                 done.append(row.steps)
             assert [bool(one) for one in done] == [False, True], done
+
+
+def test_rows_appended_to_another_file_are_of_that_file(tmp_path: Path) -> None:
+    """A release of the second round alone has none of the first, whatever its study does to it."""
+    do = "use people\nappend using round2\nregress y treat age, cluster(pid)\n"
+    text = HEAD.replace("people.dta", "round2.dta") + LONG + REST
+    home = home_of(tmp_path, text, do, people=people(), round2=waves())
+    study = study_of(home)
+    (found,) = planned_verdicts(study, study.do_files)
+    assert (found.kind, found.reason) == ("cannot run", "it uses people.dta")
+
+
+def test_a_plan_lists_merges_as_it_lists_other_steps(tmp_path: Path) -> None:
+    merge = '[[prepare]]\nmerge = "rep/villages.dta"\non = "village"\n'
+    facts = 'rain = {fate = "modelled"}\nvillage = {levels = [0, 1, 2, 3], missing = "never"}\n'
+    text = HEAD + APPEND + merge + REST + facts
+    study = study_of(home_of(tmp_path, text, people=FIRST, round2=FIRST, villages=VILLAGES))
+    said = {one.name.strip(): one.why for one in planned(study).numbers}
+    merged = said["file merged by the study: villages.dta"]
+    assert "for rain; all of it is taken as public" in merged, [*said]
+    assert "append using round2.dta" in said[f"{ROWS_BY}1"]

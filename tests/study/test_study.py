@@ -86,7 +86,7 @@ def test_an_unknown_key_is_refused_anywhere(
 @pytest.mark.parametrize(
     ("path", "value", "match"),
     [
-        ("version", None, "reads version = 1"),
+        ("version", None, "the line version = 1 is missing"),
         ("version", 2, "version = 2; .* reads version = 1"),
         ("version", True, "reads version = 1"),
         ("version", 1.0, "reads version = 1"),
@@ -154,7 +154,7 @@ def test_a_file_that_is_no_study_is_refused(folder: Path) -> None:
         with pytest.raises(StudyError, match=r"is not TOML.*(correct that line|as UTF-8)"):
             load_study(folder / "bad.toml")
     (folder / "empty.toml").write_bytes(b"")
-    with pytest.raises(StudyError, match="version = None"):
+    with pytest.raises(StudyError, match="the line version = 1 is missing"):
         load_study(folder / "empty.toml")
 
 

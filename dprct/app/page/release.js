@@ -214,7 +214,7 @@ function showMade(found) {
       ...found.claim.map((text) => element("p", { text }))) : null,
   ];
   if (rows.length) {
-    parts.push(element("h4", { text: "Estimates, with intervals of 95 % that hold sampling and privacy noise" }),
+    parts.push(element("h4", { text: "Estimates, with intervals of 95 % that contain sampling and privacy noise" }),
       ...byOutcome(rows.slice(0, 24)).map((some) => element("figure", {}, some[0].name === some[0].of ? null : element("figcaption", { text: named(some[0].of) }),
         forest(some.map((one) => ({ ...one, name: one.name.slice(one.of.length + 2) || one.of })), `Released estimates: ${some[0].of}`))),
       element("details", {}, element("summary", { text: "As a table" }), table("", ["", "estimate", "standard error", "from", "to"],

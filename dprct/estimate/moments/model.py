@@ -857,7 +857,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         if unit.max_rows > 1 and (self.errors(schema) != "CR1" or not self.parsed):
             raise ParameterError(
                 f"one {unit.name} may have {unit.max_rows} rows, whose errors need the scores of "
-                f"each {unit.name}; say ``cov_type='CR1'`` and name the regressions in "
+                f"each {unit.name}; give ``cov_type='CR1'`` and name the regressions in "
                 "``formulas=``"
             )
         steps = self.steps(schema)

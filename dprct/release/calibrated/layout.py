@@ -206,7 +206,7 @@ def arm_terms(design: Design, arms: Sequence[str]) -> TermSet:
         if first != arms[0]:
             raise ParameterError(
                 f"a regression on C({column}) compares with its first level {first}, not with "
-                f"{arms[0]}; say ``control={levels[0]!r}``"
+                f"{arms[0]}; give ``control={levels[0]!r}``"
             )
         return (column,) if levels == [0.0, 1.0] else (f"C({column})",)
     raise ParameterError(

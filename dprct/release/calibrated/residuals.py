@@ -669,7 +669,9 @@ def residuals(
     """
     found = [(*factored(s), replace(s, controls=None)) for s in specifications]
     if not found:
-        raise ParameterError("no specification is given; say which regression a reader may run")
+        raise ParameterError(
+            "no specification is given; give the formula of a regression that readers may run"
+        )
     bases, influences, known = zip(*found, strict=True)
     again: Callable[[], Array] = start if callable(start) else start.copy
     made = [again()]

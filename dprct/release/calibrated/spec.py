@@ -532,7 +532,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         if self.has_slopes:
             raise ParameterError(
                 f"{said} does not go with ``gamma='moments'``, whose coefficients are those of "
-                "everybody; say ``gamma='zero'``"
+                "everybody; give ``gamma='zero'``"
             )
 
     def _check_fates(self, facts: Facts) -> None:

@@ -284,7 +284,7 @@ BAD: list[tuple[Any, Schema, dict[str, Any], str]] = [
     (ONE, SCHEMA, {"weights": "hours", "cov_type": "nonrobust"}, "needs the scores"),
     (ONE, SCHEMA, {"cov_type": "HC3"}, "HC3"),
     (ONE, SCHEMA, {"cov_type": "CR1"}, "max_rows is 1"),
-    (MANY, PANEL, {"cov_type": "HC1"}, "say cov_type='CR1'"),
+    (MANY, PANEL, {"cov_type": "HC1"}, "give cov_type='CR1'"),
     (MANY, PANEL, {"cov_type": "nonrobust"}, "may have 3 rows"),
     (ONE, SCHEMA, {"formulas": [], "columns": ["score"]}, "name these in formulas="),
     (ONE, SCHEMA, {"formulas": ["score ~ [age ~ tutor]"]}, "has instruments"),
