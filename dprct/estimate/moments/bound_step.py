@@ -98,9 +98,12 @@ class BoundStep:
     @property
     def amounts(self) -> tuple[str, ...]:
         """Names of treatments that are more than 0/1 columns."""
-        plain = np.isin(self.treated[:, self.sizes > 0], (0, 1)).all(axis=1).tolist()
-        return tuple(t.name for t, of_two in zip(self.step.treatment, plain, strict=True)
-                     if not of_two)  # fmt: skip
+        counted = self.treated[:, self.sizes > 0]
+        return tuple(
+            one.name
+            for one, row in zip(self.step.treatment, counted, strict=True)
+            if not np.isin(row, (0, 1)).all()
+        )
 
     @property
     def n(self) -> int:

@@ -101,6 +101,16 @@ def rounded_up(ratio: float) -> float:
     return max(1e-3, math.exp(_STEP * math.ceil(math.log(ratio) / _STEP - 1e-9)))
 
 
+_RATIOS = (0, 0.06, 0.12, 0.17, 0.25, 0.5, 1, 2, 4, 8, 100)
+_KAPPAS = (0, 0.061, 0.109, 0.143, 0.19, 0.297, 0.432, 0.586, 0.746, 0.901, 1.4)
+
+
+def planned_kappa(ratio: Array) -> Array:
+    """Return kappa at 95 % of each ratio, roughly."""
+    found: Array = np.interp(ratio, _RATIOS, _KAPPAS)
+    return found
+
+
 @lru_cache(maxsize=4096)
 def _kappa(ratio: float, alpha: float) -> float:
     def short(value: float) -> float:

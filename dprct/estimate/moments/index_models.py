@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.estimate.moments.declared import outcome_unlike
 from dprct.estimate.moments.gaussian_law import LARGEST_RATIO, kappa, rounded_up
-from dprct.estimate.moments.members import possible, share_of
+from dprct.estimate.moments.members import possible
 from dprct.estimate.moments.system import (
     GATE,
     Inverse,
@@ -35,7 +34,6 @@ from dprct.estimate.moments.variables import (
     regressors_of,
     value_in_group,
 )
-from dprct.estimate.synthetic_control.allocation import ReleasePart
 from dprct.formula import parse
 from dprct.lazy import special
 from dprct.queries.group_moments import STEPS
@@ -52,11 +50,10 @@ from dprct.queries.index_scores import (
 )
 from dprct.queries.kinds import Kinds
 from dprct.results.joint import positive
-from dprct.results.plan import PlannedNumber, errors_of_estimate
 from dprct.schema.conditions import asked_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,26 +64,15 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.privacy.mechanisms import AnalyticGaussian
     from dprct.queries.index_scores import Family
-    from dprct.schema import Column, Schema
+    from dprct.schema import Schema
 
     Array = NDArray[np.floating[Any]]
 
-SHARE = Fraction(4, 5)
-"""Of mu squared, which models of an index have where nothing else was asked for."""
+DRAWS = ("score 2", "information 2", "score 3", "information 3", "squares")
+"""The draws of a model."""
 
-PARTS: Mapping[str, Fraction] = {
-    "score 2": Fraction(12, 80), "information 2": Fraction(9, 80), "score 3": Fraction(30, 80),
-    "information 3": Fraction(19, 80), "squares": Fraction(10, 80),
-}  # fmt: skip
-"""What each draw of a model has of the model's own share, in the order of the draws."""
-
-OF_CLUSTERS: Mapping[str, Fraction] = {
-    "score 2": Fraction(9, 80), "information 2": Fraction(7, 80), "score 3": Fraction(23, 80),
-    "information 3": Fraction(15, 80), "squares": Fraction(26, 80),
-}  # fmt: skip
-"""The same where errors are those of clusters, whose squares need more."""
-
-PART = "{} of model {}"
+OF_MODEL = " of model "
+PART = "{}" + OF_MODEL + "{}"
 """Name of a part of the allocation."""
 
 FAMILIES = ("logit", "probit", "cloglog", "poisson")
@@ -106,7 +92,9 @@ FEWEST_OF_WAYS = 10
 TYPICAL_ICC = 0.1
 _FARTHEST_STEP = 3.0
 _TIMES = 2.5
-_LONGEST, _NOISE = 9.0, 0.1  # as of scores of linear regressions
+LONGEST_SCORE, NOISE_OF_SQUARES = 9.0, 0.1
+"""As of scores of linear regressions."""
+
 _ENDS = {"logit": 0.01, "probit": 0.01, "cloglog": 0.01, "poisson": 1e-3}
 _FINEST = 2.0**29
 
@@ -147,13 +135,9 @@ class IndexModel:
         return self.ways or (self.cluster,) * bool(self.cluster)
 
     @property
-    def shares(self) -> Mapping[str, Fraction]:
-        """What each of its draws has of its share."""
-        shares = OF_CLUSTERS if self.clusters else PARTS
-        if self.cov_type != "nonrobust":
-            return shares
-        rest = {name: one for name, one in shares.items() if name != "squares"}
-        return {name: one / sum(rest.values()) for name, one in rest.items()}
+    def draws(self) -> tuple[str, ...]:
+        """Its draws, in their order; classical errors need no squares."""
+        return DRAWS[:-1] if self.cov_type == "nonrobust" else DRAWS
 
     @property
     def link(self) -> Link:
@@ -275,97 +259,11 @@ def models_of(
     return tuple(found)
 
 
-_PLANNED = {"logit": 0.2, "probit": 0.6, "cloglog": 0.4, "poisson": 0.25}
-"""Mean w that a plan takes where nothing is declared, of a count in units of its upper bound."""
-
-
-def _planned_weight(model: IndexModel, outcome: Column) -> float:
-    """Mean w that a plan takes, from the declared mean of the outcome, its ``centre``, or ``sd``.
-
-    Rarer outcomes have less.  Covariates that matter take a tenth of what the mean alone has.
-    """
-    q, sd = outcome.centre, outcome.sd
-    if model.family == "poisson":
-        return _PLANNED["poisson"] * model.largest if q is None else min(q, model.largest)
-    if q is None and sd is not None:
-        q = 0.5 - math.sqrt(max(0.25 - sd**2, 0.0))
-    if q is None or not 0 < q < 1:
-        return _PLANNED[model.family]
-    _, slope = linked(model.family, q)
-    return float(0.9 * slope**2 / (q * (1 - q)))
-
-
-def planned_models(
-    models: Sequence[IndexModel], codings: Sequence[Coding],
-    laws: Sequence[Mapping[str, AnalyticGaussian]], n: int, share: Fraction, schema: Schema,
-) -> Iterator[PlannedNumber]:  # fmt: skip
-    """Expected errors of models of an index, of regressors that are not correlated.
-
-    Without privacy the variance of a coefficient of v is 1 / (n w u^2), u its unit; the noise of
-    the last score adds its own variance times the square of that.  Who a condition chooses, and
-    what weights are, is taken from what is declared of their columns.
-    """
-    for model, coding, own in zip(models, codings, laws, strict=True):
-        why = f"by private scoring, {model.family}, {model.cov_type}"
-        yield PlannedNumber("served", why=why, regression=model.title)
-        why = "of mu squared, for scores, information and squares"
-        yield PlannedNumber("share", float(share) / len(models), why=why, regression=model.title)
-        mean, square = _planned_loads(coding.map.some)
-        weight = _planned_weight(model, schema.column(model.outcome)) * mean
-        unit = own["score 3"].noise_sd * coding.map.link.unit
-        for j, name in enumerate(model.terms[1:], 1):
-            variance = 1 / (n * weight * coding.unit[j] ** 2)
-            by = 1 / float(coding.to_names[j, j])
-            alone, noise = math.sqrt(variance * square / mean) * by, unit * variance * by
-            of = {"regression": model.title, "term": name}
-            yield from errors_of_estimate(math.hypot(alone, noise), alone, noise, unit="", **of)
-
-
-def doubtful_models(
-    models: Sequence[IndexModel], codings: Sequence[Coding],
-    laws: Sequence[Mapping[str, AnalyticGaussian]], n: int, schema: Schema,
-) -> Iterator[str]:  # fmt: skip
-    """Warn of models whose information is planned to be noisier than it may be, to be read."""
-    for model, coding, own in zip(models, codings, laws, strict=True):
-        mean, _ = _planned_loads(coding.map.some)
-        weight = _planned_weight(model, schema.column(model.outcome)) * mean
-        unit = coding.map.link.unit * 2.0**COARSER
-        sd = max(own[f"information {step}"].noise_sd for step in (2, 3)) * unit
-        eta2 = float(sd**2 / 2 * np.sum((n * weight * coding.unit**2) ** -2.0))
-        if eta2 > GATE:
-            yield (
-                f"{model.title} is likely not estimated at this n and budget: the noise of its "
-                f"information is planned to be {eta2:.2g} of itself (squared), coefficients are "
-                f"read up to {GATE:g}; spend more, declare fewer regressions or regressors, or "
-                "narrower bounds"
-            )
-
-
-def _planned_loads(some: Some | None) -> tuple[float, float]:
-    """Mean of what rows count, and of its square, over the largest, by what is declared."""
-    if some is None:
-        return 1.0, 1.0
-    share = max(float(share_of(some.kinds)[some.holds].sum()), 1e-3)
-    if some.weight is None:
-        return share, share
-    low, high = some.weight.bounds or (0.0, 1.0)
-    mean = (low + high) / 2 if some.weight.centre is None else some.weight.centre
-    sd = some.weight.sd or (high - low) / 4
-    return share * mean / high, share * (mean**2 + sd**2) / high**2
-
-
-def share_of_models(models: int, others: int) -> Fraction:
-    """Return what models of an index have of mu squared, beside so many other regressions."""
-    if not models:
-        return Fraction(0)
-    return SHARE if not others else SHARE * models / (models + others)
-
-
 def _cluster(sizes: NDArray[np.int64]) -> int:
     """C: how many times longer than a row's a cluster's score may be, from public sizes."""
     m = float(np.sqrt(np.mean(np.square(sizes, dtype=float))))
     planned = math.sqrt(m * (1 + (m - 1) * TYPICAL_ICC))
-    return min(max(1, math.ceil(_TIMES * planned / math.sqrt(_LONGEST))), MOST_CLUSTER)
+    return min(max(1, math.ceil(_TIMES * planned / math.sqrt(LONGEST_SCORE))), MOST_CLUSTER)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -489,24 +387,6 @@ def _coded(
         )
     made = IndexMap.within(grid, model.link, outcome, columns, offsets, loads, counts)
     return Coding(made, to_names, unit, span)
-
-
-def parts_of(
-    models: Sequence[IndexModel], codings: Sequence[Coding], share: Fraction
-) -> dict[str, ReleasePart]:
-    """Return the parts of an allocation that models of an index have, ``share`` together."""
-    found = {}
-    for at, (model, coding) in enumerate(zip(models, codings, strict=True), 1):
-        of, k = coding.map, coding.map.size
-        squares = of.square_sensitivity(model.times, k)
-        sizes = {"score": (k + of.numbers, of.score_squared),
-                 "information": (k * k, of.information_squared),
-                 "squares": (k * k, squares)}  # fmt: skip
-        for name, own in model.shares.items():
-            size, square = sizes[name.split()[0]]
-            l1 = math.isqrt(size * square) + 1
-            found[PART.format(name, at)] = ReleasePart(share * own / len(models), l1, square, size)
-    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -775,9 +655,9 @@ def _robust(
     sd = law.noise_sd
     turned = math.sqrt(n) * root * coding.by * of.link.unit  # of e and v in steps
     largest = float(np.abs(turned).max()) * of.link.residual * math.sqrt(of.square)
-    size = k * _LONGEST
+    size = k * LONGEST_SCORE
     if not model.times:
-        size = max(size, _NOISE * n * STEPS**2 / sd)
+        size = max(size, NOISE_OF_SQUARES * n * STEPS**2 / sd)
     size = min(size, max(k * largest**2, 1e-300))
     radius = math.sqrt(size)
     finer = _FINEST / max(float(np.abs(turned).max()), 1e-300)

@@ -47,14 +47,18 @@ from dprct.estimate.moments.groups import (
 from dprct.estimate.moments.index_models import (
     PART,
     DrawnIndex,
-    doubtful_models,
     drawn_index,
     models_of,
-    planned_models,
-    share_of_models,
     unserved,
 )
-from dprct.estimate.moments.index_models import parts_of as parts_of_models
+from dprct.estimate.moments.index_plan import (
+    ahead_of,
+    divided,
+    doubtful_models,
+    least_moments,
+    planned_models,
+    share_of_models,
+)
 from dprct.estimate.moments.layout import (
     GUESS,
     NOTHING,
@@ -71,10 +75,12 @@ from dprct.estimate.moments.layout import (
 )
 from dprct.estimate.moments.one_step import (
     NO_STEPS,
+    SharedAllocation,
     StepAllocation,
     bound_steps,
     chosen_shares,
     drawn_steps,
+    icc_of,
     vectors_of,
     with_families,
     with_instruments,
@@ -95,7 +101,6 @@ from dprct.estimate.moments.planned_trial import people_of, power_of, trial_of, 
 from dprct.estimate.moments.release import (
     MOMENTS,
     MOST_NUMBERS,
-    NO_PARTS,
     SCORES,
     DrawnMoments,
     MomentsFacts,
@@ -148,10 +153,12 @@ if TYPE_CHECKING:
 
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.index_models import Coding, IndexModel
+    from dprct.estimate.moments.index_plan import Ahead
     from dprct.estimate.moments.layout import Layout, Place, Use
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.one_step import Steps
     from dprct.estimate.moments.variables import Variable
+    from dprct.estimate.synthetic_control.allocation import ReleasePart
     from dprct.formula.syntax import Formula
     from dprct.model import Paid
     from dprct.privacy.aggregates import IntegerVector
@@ -371,7 +378,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     def read(self, schema: Schema) -> bool:
         """Whether something is asked for that is read off the moments."""
         return bool(self.released or self.subgroups) or any(
-            isinstance(x, str) for x in self.served(schema).values()
+            isinstance(x, str) and one.family is None for one, x in self.served(schema).items()
         )
 
     def fit_only(self, schema: Schema) -> bool:
@@ -380,7 +387,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         A fit that predicts is all that these need: outcomes may be in the ball as well, since what
         it does to them costs precision, and moves no estimand.
         """
-        return bool(self.steps(schema)) and not self.read(schema) and not self.clipped
+        return bool(self.steps(schema)) and not (self.read(schema) or self.clipped or self.of_index)
 
     def pooled(self, schema: Schema) -> bool:
         """Whether moments are those of everybody: arms apart would have noise of their own."""
@@ -910,26 +917,49 @@ class MomentsSpec(Spec[MomentsFacts]):
     def allocation(self, facts: MomentsFacts, budget: Budget) -> Allocation:
         """Return the mechanisms: moments, then what each regression has of its own."""
         sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
-        layout, groups = self.layout(facts.schema, facts.n, budget), len(facts.grouping.groups)
-        share, models = self.share_of_models(facts.schema), NO_PARTS
-        if facts.models:
-            models = parts_of_models(facts.models, replace(facts, layout=layout).codings, share)
-        if not facts.steps or not budget.delta:
-            return allocation_of(layout.grid, groups, budget, sizes, models)
-        mu, grid, arms = mu_of(budget), layout.grid, max(1, groups)
+        facts = self.at(facts, budget)
+        layout, groups = facts.layout, len(facts.grouping.groups)
+        grid = layout.grid
+        if not budget.delta or not (facts.steps or facts.models):
+            return allocation_of(grid, groups, budget, sizes)
+        mu, ahead = mu_of(budget), self.ahead(facts)
+        whole = 1 - SHARE if sizes else Fraction(1)
 
-        def noise_of(own: float) -> tuple[float, float]:
+        def noise_of(own: float, arms: int = max(1, groups)) -> tuple[float, float]:
             s1, s2 = layout.noise(math.sqrt(grid.l2_squared) / own)
             return s1 * math.sqrt(arms), s2 * math.sqrt(arms)
 
-        left = (1 - SHARE if sizes else Fraction(1)) - share
-        chosen = chosen_shares(
-            facts.steps, layout, mu, left, self.assignment, GUESS,
-            read=self.read(facts.schema), noise_of=noise_of,
+        def s2_of(share: Fraction) -> float:
+            return noise_of(math.sqrt(share) * mu, 1)[1]
+
+        models: dict[str, ReleasePart] = {}
+        fair = self.share_of_models(facts.schema)
+        if not facts.steps:
+            models = divided(ahead, mu, s2_of(whole - fair), fair)
+            return allocation_of(grid, groups, budget, sizes, models)
+        choose = partial(
+            chosen_shares, facts.steps, layout, mu, design=self.assignment, guess=GUESS,
+            read=self.read(facts.schema), noise_of=noise_of, least=least_moments(ahead, s2_of),
         )  # fmt: skip
+        if ahead:
+            first = choose(left=whole - fair)
+            models = divided(ahead, mu, s2_of(first.moments), others=partial(first.worth, whole))
+        chosen = choose(left=whole - sum((one.share for one in models.values()), Fraction(0)))
         return step_allocation(
             grid, groups, budget, sizes, vectors_of(facts.steps, chosen.clips)[1], chosen, models
         )
+
+    def ahead(self, facts: MomentsFacts) -> tuple[Ahead, ...]:
+        """What is planned of models of an index."""
+        rows, design = [one.rows for one in facts.grouping.groups], self.assignment
+        together = bool(getattr(design, "cluster_columns", ()))
+        return tuple(
+            ahead_of(
+                model, coding, facts.layout, rows, facts.n, facts.schema.column(model.outcome),
+                icc_of(design, model.outcome) if together else None,
+            )
+            for model, coding in zip(facts.models, facts.codings, strict=True)
+        )  # fmt: skip
 
     def guesses(self, facts: Facts) -> Iterator[MomentsFacts]:
         """Yield what a table of this header may have in public, with a design that is made up."""
@@ -1042,12 +1072,12 @@ class MomentsSpec(Spec[MomentsFacts]):
         if isinstance(allocation, StepAllocation):
             numbers += planned_steps(facts, allocation)
             warnings += doubtful_steps(facts, allocation)
-        laws = laws_of_models(facts, allocation)
-        numbers += planned_models(
-            facts.models, facts.codings, laws, facts.n, self.share_of_models(facts.schema),
-            facts.schema,
-        )  # fmt: skip
-        warnings += doubtful_models(facts.models, facts.codings, laws, facts.n, facts.schema)
+        if isinstance(allocation, SharedAllocation):
+            laws, s2 = laws_of_models(facts, allocation), facts.layout.noise(sigma)[1]
+            ahead = self.ahead(facts)
+            planned = [one.at(law, s2) for one, law in zip(ahead, laws, strict=True)]
+            numbers += planned_models(ahead, planned, allocation)
+            warnings += doubtful_models(ahead, planned)
         for one, served in self.served(facts.schema).items():
             if isinstance(served, str) and one.family is None:
                 found, problem = planned_regression(
@@ -1367,8 +1397,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             )
         )  # fmt: skip
         share = drawn.share
-        if models and not share:
-            share = str(1 - self.spec.share_of_models(facts.schema) - (SHARE if asked else 0))
+        if models and isinstance(allocation, SharedAllocation):
+            share = str(allocation.shares[MOMENTS])
         return replace(drawn, scores=scores, models=models, share=share)
 
     def _index_rows(self, facts: MomentsFacts, model: IndexModel, coding: Coding) -> IndexRows:
@@ -1395,7 +1425,7 @@ def laws_of_models(
 ) -> list[dict[str, AnalyticGaussian]]:
     """Return the mechanisms of each model of an index, by the name of the draw."""
     return [
-        {name: gaussian_of(allocation, PART.format(name, at)) for name in model.shares}
+        {name: gaussian_of(allocation, PART.format(name, at)) for name in model.draws}
         for at, model in enumerate(facts.models, 1)
     ]
 

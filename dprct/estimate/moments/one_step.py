@@ -29,6 +29,7 @@ from dprct.estimate.moments.declared import (
     Family,
     Instrumented,
 )
+from dprct.estimate.moments.gaussian_law import planned_kappa
 from dprct.estimate.moments.layout import square_within
 from dprct.estimate.moments.members import (
     Law,
@@ -122,8 +123,6 @@ TYPICAL_ICC_OF_PERSONS = 0.5
 MOST_PER_ROW = 0.02
 """Covariates over rows above which the fit is 0: fitted on the same rows, it shrinks effects."""
 
-_RATIOS = (0, 0.06, 0.12, 0.17, 0.25, 0.5, 1, 2, 4, 8, 100)
-_KAPPAS = (0, 0.061, 0.109, 0.143, 0.19, 0.297, 0.432, 0.586, 0.746, 0.901, 1.4)
 _FEW_CLUSTERS, _MANY = 20, 50
 LEAST_OF_TWO_WAYS = 10
 _IF, _ROWS_OF = "__if_", "__rows_of_a_unit"
@@ -634,10 +633,16 @@ class Clips:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepAllocation(Allocation):
-    """The mechanisms of a release with declared regressions, and what these are clipped at."""
+class SharedAllocation(Allocation):
+    """The mechanisms of a release of several parts."""
 
     shares: Mapping[str, Fraction]  # of mu squared
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepAllocation(SharedAllocation):
+    """The mechanisms of a release with declared regressions, and what these are clipped at."""
+
     clips: tuple[Clips, ...]
     # (q,): the expected squared standard error of each coefficient, in squared units of the
     # outcome.
@@ -669,6 +674,22 @@ class Chosen:
     totals: Fraction
     clips: tuple[Clips, ...]
     planned: tuple[Planned, ...]
+    left: Fraction  # what all of these have
+
+    def worth(self, whole: Fraction, others: Fraction) -> float:
+        """Sum over regressions of the mean logarithm of errors, where others have so much of mu^2.
+
+        Moments stay what they are.
+        """
+        left = whole - others - self.moments
+        if left <= 0:
+            return math.inf
+        found, times = 0.0, float(left / (self.left - self.moments))
+        for one in self.planned:
+            sampling = one.unadjusted**2 * (1 - max(one.kept, 0.0))
+            more = np.maximum(one.error**2 - sampling, 0.0) / times
+            found += float(np.log(sampling + more).mean()) / 2
+        return found
 
 
 def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
@@ -697,14 +718,14 @@ def residual_of(place: Place, fit: Fit | None) -> Residual:
 
 def chosen_shares(
     steps: Steps, layout: Layout, mu: float, left: Fraction, design: Design | None, guess: float, *,
-    read: bool, noise_of: Callable[[float], tuple[float, float]],
+    read: bool, noise_of: Callable[[float], tuple[float, float]], least: Fraction = Fraction(0),
 ) -> Chosen:  # fmt: skip
     """Shares of the least planned error: a function of public facts alone.
 
     ``mu`` is of the whole release, of whose square scores of other regressions leave ``left``.  The
     design has the correlation within clusters, where it is declared; ``guess`` is the R squared of
-    covariates; ``read`` says that something else is read off the moments; ``noise_of`` gives s1 and
-    s2 of moments that have a mu.
+    covariates; ``read`` says that something else is read off the moments, which have ``least`` of
+    mu squared; ``noise_of`` gives s1 and s2 of moments that have a mu.
     """
     adjusts = [
         bool(b.step.covariates) and len(b.step.covariates) <= MOST_PER_ROW * b.n
@@ -718,10 +739,10 @@ def chosen_shares(
     planners = [_planner(bound, layout, design) for bound in steps.bound]
     to_tell = told_above(steps, layout)
     for share in first:
-        a = share * left
+        a = max(share * left, least)
         s2 = noise_of(math.sqrt(a) * mu)[1]
         kept = [
-            kept_of(b, layout, s2, guess) if use and share > LEAST_MOMENTS else 0.0
+            kept_of(b, layout, s2, guess) if use and a > LEAST_MOMENTS * left else 0.0
             for b, use in zip(steps.bound, adjusts, strict=True)
         ]
         for c, part in product(_SQUARES, parts):
@@ -736,7 +757,7 @@ def chosen_shares(
             if any(math.sqrt(c * part) * mu <= least for least in to_tell):
                 worth += _UNSURE
             if best is None or worth < best[0] - 1e-9:
-                best = worth, Chosen(a, c - c * part, c * part, clips, planned)
+                best = worth, Chosen(a, c - c * part, c * part, clips, planned, left)
     assert best is not None
     return best[1]
 
@@ -851,7 +872,7 @@ def _errors(
 ) -> Planned:
     """Return the errors to expect from variances in half steps, and the noise of the variance."""
     half = residual_of(place, None).half_step
-    kap = np.interp(spread / noise, _RATIOS, _KAPPAS)
+    kap = planned_kappa(spread / noise)
     error = unadjusted * (1 - max(kept, 0.0)) + kap * spread + noise
     return Planned(
         np.sqrt(error) * half, np.sqrt(noise) * half, np.sqrt(unadjusted * (1 - ideal)) * half,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from dprct.estimate.moments.index_models import OF_MODEL
 from dprct.estimate.moments.layout import GUESS, VIF
 from dprct.estimate.moments.one_step import TOTALS, together
 from dprct.estimate.moments.release import SCORES, count_noise, gaussian_of
@@ -100,10 +102,13 @@ def planned_release(facts: MomentsFacts, allocation: Allocation) -> Iterator[Pla
 
 def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[PlannedNumber]:
     """Division of the budget and expected errors of declared regressions."""
+    shares: dict[str, Fraction] = {}
     for name, share in allocation.shares.items():
-        if not share:
-            continue
-        yield PlannedNumber("shares of mu squared", float(share), why=name)
+        kind = "models of an index" if OF_MODEL in name else name
+        shares[kind] = shares.get(kind, Fraction(0)) + share
+    for name, share in shares.items():
+        if share:
+            yield PlannedNumber("shares of mu squared", float(share), why=name)
     bounds = facts.steps.bound
     if facts.steps.kinds is not None and len(bounds) > 1:
         why = (

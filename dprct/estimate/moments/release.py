@@ -17,6 +17,7 @@ from dprct.estimate.moments.one_step import (
     NO_STEPS,
     SQUARES,
     TOTALS,
+    SharedAllocation,
     StepAllocation,
     declared_of,
     place_of,
@@ -139,7 +140,8 @@ def allocation_of(
             f"{budget} cannot be divided among moments and scores, whose draws would need another "
             "grid; give another epsilon or delta, or ``cov_type='nonrobust'``"
         ) from None
-    return Allocation(budget=budget, parts=drawn, composition="gdp")
+    shares = {name: part.share for name, part in parts.items()}
+    return SharedAllocation(budget=budget, parts=drawn, composition="gdp", shares=shares)
 
 
 def _parts(

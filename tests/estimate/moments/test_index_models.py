@@ -442,3 +442,58 @@ def test_the_plan_warns_of_models_that_noise_will_hide(family: Any) -> None:
     few = pd.concat([ROWS[ROWS["treat"] == arm].head(100) for arm in (0, 1)], ignore_index=True)
     plan = model(asked, data=few).plan(0.3, 1e-6)
     assert words in " ".join(plan.to_text().split())
+
+
+def beside(*more: Any, **options: Any) -> Any:
+    """Two logits and a count beside linear regressions."""
+    schema = SCHEMA.declare(y={"centre": 0.4}, visits={"centre": 1.5})
+    asked = [
+        Regression("y ~ treat + x", family="logit", name="one"),
+        Regression("y ~ treat + x + f", family="logit", name="other"),
+        Regression("visits ~ treat + x", family="poisson", name="count"),
+    ]
+    linear = [f"{name} ~ treat + {right}" for name in ("y", "income") for right in ("x", "x + f")]
+    formulas = [*linear, *asked, *more]
+    return dprct.PrivateMoments(ROWS, schema, formulas=formulas, **PUBLIC, **options)
+
+
+def test_the_budget_is_divided_by_need_from_public_facts() -> None:
+    """Moments have no more than first steps need, and what is noisier has more."""
+    shares: Any = beside()._allocated(dprct.Budget(4, 1e-6)).shares
+    assert sum(shares.values()) == 1
+    of = [sum(v for k, v in shares.items() if k.endswith(f" of model {at}")) for at in (1, 2, 3)]
+    assert shares["moments"] <= 0.1
+    assert of[2] > of[0]
+    assert 0.3 < sum(of) < 0.9
+    # a header has the same shares as rows: nothing of the data is in them
+    plan = beside().plan(4, 1e-6)
+    assert plan.value("shares of mu squared", "models of an index") == pytest.approx(sum(of))
+    other = beside()
+    other._table = None  # the split asks no rows
+    assert other._allocated(dprct.Budget(4, 1e-6)).shares == shares
+    read = beside(columns=["income"])._allocated(dprct.Budget(4, 1e-6)).shares
+    assert read["moments"] > shares["moments"]
+
+
+@pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
+@pytest.mark.parametrize("clusters", [None, "village"])
+def test_the_plan_says_the_errors_of_models(family: Any, clusters: str | None) -> None:
+    """Printed errors, clustered or not, are the planned ones within three tenths."""
+    outcome = "visits" if family == "poisson" else "y"
+    asked = Regression(f"{outcome} ~ treat + x", family=family, cluster=clusters)
+    facts = {"centre": float(ROWS[outcome].mean().round(1))}
+    one = dprct.PrivateMoments(ROWS, SCHEMA.declare(**{outcome: facts}), formulas=[asked], **PUBLIC)
+    plan, found = one.plan(8, 1e-6), one.fit(8, 1e-6, rng=3).glm(asked)
+    for name in ("treat", "x"):
+        planned = plan.value("std_error", regression=asked.title, term=name)
+        assert planned == pytest.approx(found.bse[name], rel=0.3)
+        noise = plan.value("noise_sd", regression=asked.title, term=name)
+        assert noise == pytest.approx(found.bse_noise[name], rel=0.3)
+
+
+def test_a_long_last_step_is_planned() -> None:
+    """With little to spend another step may move a coefficient by more than its error."""
+    asked = Regression("y ~ treat + x + f", family="logit")
+    text = " ".join(model(asked).plan(0.25, 1e-6).to_text().split())
+    assert "family logit: x likely not estimated at this n and budget: the last step" in text
+    assert "likely not estimated" not in model(asked).plan(2, 1e-6).to_text()
