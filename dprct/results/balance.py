@@ -12,6 +12,7 @@ from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
 from dprct.lazy import pandas as pd
+from dprct.plots import Labels
 from dprct.results.base import Shown, provenance, table_given
 from dprct.results.ols import ORDINARY_FIT, ols
 from dprct.results.typeset import Grid, Line, NumberColumn, each, lines_of, p_value
@@ -196,13 +197,7 @@ def balance_table(
         joint_df=(test.df, test.df_denom),
         treatment=treatment,
         nobs=(int((arm == 0).sum()), int((arm == 1).sum())),
-        names={name: _label(name, schema) for name in found},
+        names={name: Labels(schema).of(name) for name in found},
         guarantee=known.guarantee or ORDINARY_FIT,
         notes=notes,
     )
-
-
-def _label(name: str, schema: Schema | None) -> str:
-    if schema is None or name not in schema.names:
-        return name
-    return schema.column(name).label or name

@@ -13,7 +13,7 @@ import os
 import re
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -200,51 +200,6 @@ def labelled(
         "bse_noise": None if noise is None else pd.Series(noise, index=index, dtype=np.float64),
         "layout": tuple(map(str, index)),
     }
-
-
-@runtime_checkable
-class Results(Protocol):
-    """The interface of all results.
-
-    ``params``, ``bse`` and ``bse_noise`` are Series by name: the estimates, their standard errors,
-    and the part of these that comes from privacy noise (None for an ordinary fit). If no sampling
-    error is proved for a method, ``bse`` is that of the noise alone, or NaN; the notes of the
-    summary say so.
-    """
-
-    @property
-    def params(self) -> pd.Series[float]:
-        """Numbers by name."""
-
-    @property
-    def bse(self) -> pd.Series[float]:
-        """Standard errors by name."""
-
-    @property
-    def bse_noise(self) -> pd.Series[float] | None:
-        """The part of each standard error that comes from privacy noise."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee."""
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``: columns 0 and 1.
-
-        What holds privacy noise alone is no interval: such results refuse, and have ``noise_band``.
-        """
-
-    def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return one row per number."""
-
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the fit as a whole."""
-
-    def summary(self, alpha: float = 0.05) -> Summary:
-        """Return the table, which knows its HTML and its LaTeX."""
-
-    def plot(self, *, alpha: float = 0.05, ax: Any = None) -> Axes:
-        """Draw the numbers with their intervals."""
 
 
 class Shown(Checked):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.arguments import checked
 from dprct.certificate.valid_regressions import NOT_RELEASED
 from dprct.errors import ColumnError, ParameterError
+from dprct.plots import Labels
 from dprct.results.base import LinearResults
 from dprct.results.tables import Cell, Column, Estimate, Row, Table, style_named
 
@@ -155,7 +156,12 @@ def etable(
     ]
     by_hand = [_statistic(name, cells) for name, cells in ({} if rows is None else rows).items()]
     foot = [
-        _statistic(STATISTICS[name], _values(fits, name), key=name, digits=_SHARES.get(name))
+        _statistic(
+            STATISTICS[name],
+            [_value(fit, name) for fit in fits.values()],
+            key=name,
+            digits=_SHARES.get(name),
+        )
         for name in stats
     ]
     over = _groups(list(fits), {} if groups is None else groups)
@@ -174,7 +180,7 @@ class _Naming:
     """What coefficients are called."""
 
     def __init__(self, schema: Schema | None, labels: Mapping[str, str]) -> None:
-        self._schema = schema
+        self._public = Labels(schema)
         self._labels = labels
 
     def of(self, name: str) -> str:
@@ -185,21 +191,10 @@ class _Naming:
             return " \N{MULTIPLICATION SIGN} ".join(map(self.of, parts))
         level = _LEVEL.fullmatch(name)
         if level is None:
-            return "Constant" if name == "Intercept" else self._column(name)
+            return "Constant" if name == "Intercept" else self._public.of(name)
         column = level["coded"] or level["plain"]
-        label = self._labels.get(column) or self._column(column)
-        return f"{label} = {self._level(column, level['level'])}"
-
-    def _column(self, name: str) -> str:
-        if self._schema is None or name not in self._schema.names:
-            return name
-        return self._schema.column(name).label or name
-
-    def _level(self, column: str, level: str) -> str:
-        if self._schema is None or column not in self._schema.names:
-            return level
-        named = {str(code): text for code, text in self._schema.labels_of(column).items()}
-        return named.get(level, level)
+        label = self._labels.get(column) or self._public.of(column)
+        return f"{label} = {self._public.level(column, level['level'])}"
 
 
 def _headed(
@@ -313,10 +308,6 @@ def _absorbed(fit: LinearResults) -> tuple[str, ...]:
     """Return the columns whose effects a fit absorbed."""
     effects = getattr(fit, "absorbed", None)
     return () if effects is None else effects.names
-
-
-def _values(fits: Mapping[str, LinearResults], name: str) -> list[Cell]:
-    return [_value(fit, name) for fit in fits.values()]
 
 
 def _value(fit: LinearResults, name: str) -> Cell:

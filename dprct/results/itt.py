@@ -20,6 +20,7 @@ from dprct.certificate.valid_regressions import (
 )
 from dprct.errors import ParameterError
 from dprct.formula import parse
+from dprct.plots import Labels
 from dprct.results.base import Provenance, binned_notes, provenance, table_given, void_notes
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
 from dprct.results.multiple_testing import RESAMPLED, Adjust, Grouping, families_of
@@ -37,24 +38,21 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 
-def validity_notes(
-    regressions: Regressions,
-    inference: Inference,
-    found: Estimated,
-    known: Provenance,
+def _validity_notes(
+    valid: Validity | None, specs: Specifications, known: Provenance, *, adjusted: bool
 ) -> list[str]:
     """Notes on the errors: a calibrated file knows, others contain no noise."""
-    valid = Validity.of(regressions.schema)
     if valid is None:
         return [RELEASED_NOTE] if known.is_released else []
     said: dict[str, list[str]] = {}
-    for place, spec in _specifications(regressions, inference, found.estimates).items():
+    for (panel, outcome), spec in specs.items():
         if not (known.contradicted and valid.reason(spec) is None):
+            place = f"{outcome} ({panel})" if panel else outcome
             said.setdefault(valid.note(spec), []).append(place)
     notes = [
         note if len(said) == 1 else f"{', '.join(places)}: {note}" for note, places in said.items()
     ]
-    if inference.adjust:
+    if adjusted:
         notes.append(
             "Adjusted p-values test at levels below their own, which were not declared: take them "
             "for a description."
@@ -62,22 +60,25 @@ def validity_notes(
     return notes
 
 
+Specifications = dict[tuple[str, str], Specification]
+"""Regressions by covariate set and outcome."""
+
+
 def _specifications(
-    regressions: Regressions, inference: Inference, estimates: pd.DataFrame
-) -> dict[str, Specification]:
-    """Return the regressions of a table by what to call them."""
+    valid: Validity, regressions: Regressions, inference: Inference, estimates: pd.DataFrame
+) -> Specifications:
+    """Return the regressions of a table, as a calibrated file knows them."""
     cov_type = covariance_named(inference.cov_type, regressions.groups)
     cluster = None if regressions.groups is None else regressions.groups_name or "given by row"
-    valid, every = Validity.of(regressions.schema), np.ones(len(regressions.frame), bool)
-    within = None if valid is None else level_of(valid.groups, regressions.frame, every)
-    sizes = None if valid is None else valid.sizes
-    among = None if sizes is None else sizes.among(regressions.frame, every)
+    frame, every = regressions.frame, np.ones(len(regressions.frame), bool)
+    within = level_of(valid.groups, frame, every)
+    among = None if valid.sizes is None else valid.sizes.among(frame, every)
     terms = {
         panel: terms_of(parse(f"~ {side}", functions=True))
         for panel, side in regressions.panels.items()
     }
     return {
-        f"{outcome} ({panel})" if panel else outcome: Specification(
+        (panel, outcome): Specification(
             outcome=outcome,
             terms=terms[panel],
             cov_type=cov_type,
@@ -86,9 +87,7 @@ def _specifications(
             weighted=regressions.weights is not None,
             within=within,
             among=among,
-            where=None
-            if valid is None
-            else condition_of(valid.declared, outcome, regressions.frame, every),
+            where=condition_of(valid.declared, outcome, frame, every),
         )
         for panel, outcome, nobs in zip(
             estimates["covariates"], estimates["outcome"], estimates["nobs"], strict=True
@@ -302,8 +301,13 @@ def itt_table(
     by_row = any(not isinstance(values, str | None) for values in (cluster, weights))
     known = provenance(data, schema, regressions.frame.columns, guarantee, by_row=by_row)
     custodian = adjust in RESAMPLED and not known.is_released
-    found = _with_control_errors(found, regressions, inference, known)
-    found, absent = _carried(found, regressions, inference, known)
+    valid, specs = Validity.of(schema), Specifications()
+    absent: set[tuple[str, str]] = set()
+    if valid is not None:
+        specs = _specifications(valid, regressions, inference, found.estimates)
+        if not known.contradicted:
+            found = _with_control_errors(found, valid, specs)
+            found, absent = _carried(found, valid, specs)
     columns, rows, parts = laid_out(
         found.estimates, outcome_labels, arm_labels, adjusted=adjust, absent=absent
     )
@@ -313,9 +317,13 @@ def itt_table(
         title=title,
         corner="Outcome",
         parts=parts,
-        style=_starred(shape, regressions.schema),
+        style=shape if valid is None else _starred(shape, valid),
         notes=(
-            *_notes(regressions, inference, found, custodian=custodian, known=known),
+            _method_note(regressions, inference, found.estimates),
+            *_count_notes(found.omitted, found.rows_without_group),
+            *([CUSTODIAN] if custodian else []),
+            *_validity_notes(valid, specs, known, adjusted=adjust is not None),
+            *str(known.guarantee or ORDINARY_FIT).splitlines(),
             *binned_notes(schema, outcome_labels, known),
             *void_notes(schema),
         ),
@@ -327,11 +335,8 @@ def itt_table(
     )
 
 
-def _starred(style: Style, schema: Schema | None) -> Style:
+def _starred(style: Style, valid: Validity) -> Style:
     """Return the style with stars at the levels of a calibrated file: other tests are not valid."""
-    valid = Validity.of(schema)
-    if valid is None:
-        return style
     known = [level for level in style.thresholds if level in valid.levels]
     return style.changed({"thresholds": tuple(known)})
 
@@ -340,22 +345,16 @@ _CONTROL_ERROR = "control_mean.std.error"
 _COUNT = "nobs"
 
 
-def _with_control_errors(
-    found: Estimated, regressions: Regressions, inference: Inference, known: Provenance
-) -> Estimated:
+def _with_control_errors(found: Estimated, valid: Validity, specs: Specifications) -> Estimated:
     """Return estimates with the released errors of control means, where a file tells them."""
-    valid = Validity.of(regressions.schema)
-    if valid is None or not valid.control_errors or known.contradicted:
+    if not valid.control_errors:
         return found
-    specs = _specifications(regressions, inference, found.estimates)
-    errors = []
-    for panel, outcome in zip(
-        found.estimates["covariates"], found.estimates["outcome"], strict=True
-    ):
-        error = valid.control_error(specs[f"{outcome} ({panel})" if panel else outcome])
-        errors.append(math.nan if error is None else error)
-    place = list(found.estimates.columns).index("control_mean")
     estimates = found.estimates.copy()
+    errors = []
+    for key in zip(estimates["covariates"], estimates["outcome"], strict=True):
+        error = valid.control_error(specs[key])
+        errors.append(math.nan if error is None else error)
+    place = list(estimates.columns).index("control_mean")
     estimates.insert(place + 1, _CONTROL_ERROR, errors)
     return found._replace(estimates=estimates)
 
@@ -364,16 +363,11 @@ _OF_ARM = ["estimate", "std.error", "statistic", "p.value", "p.adjusted"]
 
 
 def _carried(
-    found: Estimated, regressions: Regressions, inference: Inference, known: Provenance
+    found: Estimated, valid: Validity, specs: Specifications
 ) -> tuple[Estimated, set[tuple[str, str]]]:
     """Return estimates without those that a calibrated file does not carry, and where they were."""
-    valid = Validity.of(regressions.schema)
-    if valid is None or known.contradicted:
-        return found, set()
-    specs = _specifications(regressions, inference, found.estimates)
     estimates, absent = found.estimates.copy(), set()
-    for panel, outcome in {*zip(estimates["covariates"], estimates["outcome"], strict=True)}:
-        spec = specs[f"{outcome} ({panel})" if panel else outcome]
+    for (panel, outcome), spec in specs.items():
         if outcome in valid.outcomes and not valid.carries(spec):
             rows = (estimates["covariates"] == panel) & (estimates["outcome"] == outcome)
             names = [name for name in _OF_ARM if name in estimates]
@@ -421,11 +415,7 @@ def _labels(
         return dict(named)
     if len(set(named)) < len(named):
         raise ParameterError(f"{option} name a column twice; name each once")
-    known = set() if schema is None else set(schema.names)
-    return {
-        name: (schema.column(name).label if schema and name in known else "") or name
-        for name in named
-    }
+    return {name: Labels(schema).of(name) for name in named}
 
 
 def laid_out(
@@ -488,23 +478,6 @@ def _method_note(regressions: Regressions, inference: Inference, estimates: pd.D
     law = f"{inference.alternative} {inference.distribution}{sides}"
     adjusted = f", adjusted: {_ADJUSTED[inference.adjust]}" if inference.adjust else ""
     return f"Least squares, {errors}; p-values: {law}{adjusted}. Observations: {numbers}."
-
-
-def _notes(
-    regressions: Regressions,
-    inference: Inference,
-    found: Estimated,
-    *,
-    custodian: bool,
-    known: Provenance,
-) -> tuple[str, ...]:
-    return (
-        _method_note(regressions, inference, found.estimates),
-        *_count_notes(found.omitted, found.rows_without_group),
-        *([CUSTODIAN] if custodian else []),
-        *validity_notes(regressions, inference, found, known),
-        *str(known.guarantee or ORDINARY_FIT).splitlines(),
-    )
 
 
 def _count_notes(

@@ -292,82 +292,6 @@ class Row:
     digits: int | None = None  # decimals of plain numbers, where they are not those of the table
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The contents of a table with the style that prints them; see :class:`~.tables.Table`."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    parts: tuple[tuple[Part, str], ...]
-    style: Style
-
-    def headings(self) -> tuple[Spans, tuple[str, ...]]:
-        """Return the headings above with their widths, and the headings of single columns."""
-        spans: list[tuple[str, int]] = []
-        headings: list[str] = []
-        for j, column in enumerate(self.columns):
-            split = self._beside and holds_estimates(self.rows, j)
-            own = [heading for _, heading in self.parts] if split else [column.heading]
-            over = f"{column.over} {column.heading}".strip() if split else column.over
-            begins = not j or self.columns[j - 1].group != column.group
-            _span(spans, over, len(own), apart=split or begins)
-            headings += own
-        return tuple(spans), tuple(headings)
-
-    def groups(self) -> Spans:
-        """Return the headings above these with their widths."""
-        groups: list[tuple[str, int]] = []
-        for j, column in enumerate(self.columns):
-            split = self._beside and holds_estimates(self.rows, j)
-            _span(groups, column.group, len(self.parts) if split else 1)
-        return tuple(groups)
-
-    def lines(self) -> tuple[Line, ...]:
-        """Return the printed lines; an estimate with errors below takes several."""
-        lines: list[Line] = []
-        for row in self.rows:
-            if row.kind == "section":
-                lines.append(Line(row.name, (), "section"))
-                continue
-            first = row.kind == "statistic" and bool(lines) and lines[-1].kind != "statistic"
-            for k, part in enumerate(self._parts_below(row)):
-                cells = tuple(
-                    cell
-                    for j in range(len(self.columns))
-                    for cell in self._printed_at(row, j, part)
-                )
-                name = "" if k else row.name
-                lines.append(Line(name, cells, row.kind, rule=first and not k))
-        return tuple(lines)
-
-    @property
-    def _beside(self) -> bool:
-        return self.style.errors == "beside"
-
-    def _parts_below(self, row: Row) -> list[Part]:
-        parts = [part for part, _ in self.parts]
-        below = not self._beside and any(isinstance(cell, Estimate) for cell in row.cells)
-        return parts if below else parts[:1]
-
-    def _printed_at(self, row: Row, j: int, part: Part) -> list[Printed | str]:
-        """Print a cell in the columns that it takes: one, or one per part."""
-        if not (self._beside and holds_estimates(self.rows, j)):
-            return [self._printed(row.cells[j], part, row.digits)]
-        return [self._printed(row.cells[j], one, row.digits) for one, _ in self.parts]
-
-    def _printed(self, cell: Cell, part: Part, digits: int | None) -> Printed | str:
-        """Print one part of a cell; what is no estimate has its first part only."""
-        if isinstance(cell, Estimate):
-            if part == "estimate":
-                return self.style.estimate(cell)
-            if part == "std.error":
-                return self.style.standard_error(cell) if cell.told else _NOT_RELEASED
-            return self.style.p_value(cell.adjusted if part == "p.adjusted" else cell.p)
-        if cell is None or part != self.parts[0][0]:
-            return ""
-        return cell if isinstance(cell, str) else self.style.number(cell, digits)
-
-
 def _span(spans: list[tuple[str, int]], heading: str, columns: int, *, apart: bool = False) -> None:
     """Add columns to the last heading of a row if it is theirs, else with one of their own."""
     if spans and spans[-1][0] == heading and not apart:
@@ -660,18 +584,71 @@ class Table:
             legend = self.style.legend() if self._has_p_values() else ""
             below = self.style.key_to_brackets([part for part, _ in self.parts])
             notes = tuple(note for note in (legend, below, *said) if note)
-        layout = Layout(self.columns, self.rows, self.parts, self.style)
-        spans, headings = layout.headings()
+        spans, headings = self._headings()
         return Grid(
             title=self.title,
             corner=self.corner,
             spans=spans,
-            groups=layout.groups(),
             headings=headings,
-            lines=layout.lines(),
+            lines=self._lines(),
             notes=notes,
             warning=warning,
         )
+
+    def _headings(self) -> tuple[tuple[Spans, Spans], tuple[str, ...]]:
+        """Return the two rows of headings above, with their widths, and those of single columns."""
+        groups: list[tuple[str, int]] = []
+        spans: list[tuple[str, int]] = []
+        headings: list[str] = []
+        for j, column in enumerate(self.columns):
+            split = self._is_split(j)
+            own = [heading for _, heading in self.parts] if split else [column.heading]
+            over = f"{column.over} {column.heading}".strip() if split else column.over
+            begins = not j or self.columns[j - 1].group != column.group
+            _span(groups, column.group, len(own))
+            _span(spans, over, len(own), apart=split or begins)
+            headings += own
+        return (tuple(groups), tuple(spans)), tuple(headings)
+
+    def _lines(self) -> tuple[Line, ...]:
+        """Return the printed lines; an estimate with errors below takes several."""
+        lines: list[Line] = []
+        for row in self.rows:
+            if row.kind == "section":
+                lines.append(Line(row.name, (), "section"))
+                continue
+            first = row.kind == "statistic" and bool(lines) and lines[-1].kind != "statistic"
+            for k, part in enumerate(self._parts_below(row)):
+                cells = tuple(
+                    self._printed(cell, one, row.digits)
+                    for j, cell in enumerate(row.cells)
+                    for one in ([name for name, _ in self.parts] if self._is_split(j) else [part])
+                )
+                name = "" if k else row.name
+                lines.append(Line(name, cells, row.kind, rule=first and not k))
+        return tuple(lines)
+
+    def _is_split(self, j: int) -> bool:
+        """Whether the parts of a column's estimates stand beside each other."""
+        return self.style.errors == "beside" and holds_estimates(self.rows, j)
+
+    def _parts_below(self, row: Row) -> list[Part]:
+        parts = [part for part, _ in self.parts]
+        beside = self.style.errors == "beside"
+        below = not beside and any(isinstance(cell, Estimate) for cell in row.cells)
+        return parts if below else parts[:1]
+
+    def _printed(self, cell: Cell, part: Part, digits: int | None) -> Printed | str:
+        """Print one part of a cell; what is no estimate has its first part only."""
+        if isinstance(cell, Estimate):
+            if part == "estimate":
+                return self.style.estimate(cell)
+            if part == "std.error":
+                return self.style.standard_error(cell) if cell.told else _NOT_RELEASED
+            return self.style.p_value(cell.adjusted if part == "p.adjusted" else cell.p)
+        if cell is None or part != self.parts[0][0]:
+            return ""
+        return cell if isinstance(cell, str) else self.style.number(cell, digits)
 
     def summary(self) -> Summary:
         """Return the table as a text that also knows its HTML and its LaTeX."""

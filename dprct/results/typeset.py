@@ -91,16 +91,14 @@ class Grid:
     # (name, value): what the table is about: above it as text, below it in LaTeX and HTML.
     facts: tuple[tuple[str, str], ...] = ()
     corner: str = ""  # heading of the names of rows
-    # (heading, number of columns): headings above the headings; none if all are empty.
-    spans: Spans = ()
-    groups: Spans = ()  # (heading, number of columns): headings above these, or none
+    spans: tuple[Spans, ...] = ()  # rows of headings above the headings, from the top
     notes: tuple[str, ...] = ()  # sentences below the table
     warning: str = ""  # what stands above everything else; empty if nothing does
 
     @property
     def above(self) -> tuple[Spans, ...]:
         """The rows of headings above the headings, from the top; a row without words is none."""
-        return tuple(row for row in (self.groups, self.spans) if any(words for words, _ in row))
+        return tuple(row for row in self.spans if any(words for words, _ in row))
 
     @property
     def sectioned(self) -> bool:
@@ -325,7 +323,7 @@ def text(grid: Grid, width: int | None = None) -> str:
     blocks = [shown] if width is None else _fitting(shown, width)
     bodies = [_block(block) for block in blocks]
     facts = [(f"{name}:", value) for name, value in shown.facts]
-    total = max(len(line) for body in bodies for line in body.rules)
+    total = max(width for _, width in bodies)
     most = WIDTH if width is None else min(WIDTH, width)
     if facts:
         own = max(len(name) + len(value) + 2 for name, value in facts)
@@ -340,22 +338,14 @@ def text(grid: Grid, width: int | None = None) -> str:
         *_paired(facts, total),
         *([rule] if facts else []),
     ]
-    for k, body in enumerate(bodies):
-        lines += [""] * bool(k) + [rule if line is None else line for line in body.lines]
+    for k, (body, _) in enumerate(bodies):
+        lines += [""] * bool(k) + [rule if line is None else line for line in body]
     lines += [line for note in shown.notes for line in textwrap.wrap(note, limit)]
     return "\n".join(line.rstrip() for line in lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """The lines of a block, a rule being None, and one line as wide as its table."""
-
-    lines: list[str | None]
-    rules: tuple[str, ...]
-
-
-def _block(grid: Grid) -> _Body:
-    """Return headings and rows of a grid, between rules."""
+def _block(grid: Grid) -> tuple[list[str | None], int]:
+    """Return headings and rows of a grid between rules, each of which is None, and the width."""
     cells = _cells_text(grid)
     headings = [heading.split("\n") for heading in grid.headings]
     corner = grid.corner.split("\n")
@@ -377,7 +367,7 @@ def _block(grid: Grid) -> _Body:
         for k in range(deep)
     ]
     spans = [" " * first + _spanned_text(row, widths) for row in grid.above]
-    return _Body([*spans, *head, None, *body, None], (" " * (first + sum(widths)),))
+    return [*spans, *head, None, *body, None], first + sum(widths)
 
 
 def _printable(grid: Grid) -> Grid:
@@ -388,8 +378,7 @@ def _printable(grid: Grid) -> Grid:
         facts=tuple((printable(name), printable(value)) for name, value in grid.facts),
         corner=printable(grid.corner),
         headings=tuple(map(printable, grid.headings)),
-        spans=tuple((printable(heading), columns) for heading, columns in grid.spans),
-        groups=tuple((printable(heading), columns) for heading, columns in grid.groups),
+        spans=tuple(tuple((printable(text), n) for text, n in row) for row in grid.spans),
         lines=tuple(replace(line, name=printable(line.name)) for line in grid.lines),
         notes=tuple(map(printable, grid.notes)),
         warning=printable(grid.warning),
@@ -398,7 +387,7 @@ def _printable(grid: Grid) -> Grid:
 
 def _fitting(grid: Grid, width: int) -> list[Grid]:
     """Return the grid as blocks of columns that fit, with wrapped headings and names."""
-    if len(_block(grid).rules[0]) <= width:
+    if _block(grid)[1] <= width:
         return [grid]
     cells = _cells_text(grid)
     needed = [max((len(row[j]) for row in cells if row), default=0) for j in _columns(grid)]
@@ -412,7 +401,7 @@ def _fitting(grid: Grid, width: int) -> list[Grid]:
         corner="",
         lines=tuple(replace(line, name="") for line in grid.lines if line.cells),
     )
-    widest = max(len(_block(_part(nameless, j, j + 1)).rules[0]) for j in _columns(grid))
+    widest = max(_block(_part(nameless, j, j + 1))[1] for j in _columns(grid))
     room = max(width - widest, 10)
     lead = 2 * grid.sectioned
     lines = tuple(
@@ -424,7 +413,7 @@ def _fitting(grid: Grid, width: int) -> list[Grid]:
     blocks, start = [], 0
     for end in range(1, len(headings) + 1):
         last = end == len(headings)
-        if last or len(_block(_part(wrapped, start, end + 1)).rules[0]) > width:
+        if last or _block(_part(wrapped, start, end + 1))[1] > width:
             blocks.append(_part(wrapped, start, end))
             start = end
     return blocks
@@ -439,8 +428,7 @@ def _part(grid: Grid, start: int, end: int) -> Grid:
     return replace(
         grid,
         headings=grid.headings[start:end],
-        spans=_still_above(grid.spans, start, end),
-        groups=_still_above(grid.groups, start, end),
+        spans=tuple(_still_above(row, start, end) for row in grid.spans),
         lines=tuple(replace(line, cells=line.cells[start:end]) for line in grid.lines),
     )
 

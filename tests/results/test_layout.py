@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprct.results.tables import STYLES, Column, Estimate, Layout, Row, holds_estimates
+from dprct.results.tables import STYLES, Column, Estimate, Row, Table, holds_estimates
 
 PARTS = (("estimate", "b"), ("std.error", "se"), ("p.value", "p"))
 cells = st.one_of(
@@ -29,21 +29,22 @@ def layouts(draw):
         Row(str(k), f"r{k}", () if kind == "section" else draw(st.tuples(*[cells] * width)), kind)
         for k, kind in enumerate(kinds)
     )
-    return Layout(columns, rows, PARTS, STYLES[draw(st.sampled_from(sorted(STYLES)))])
+    style = STYLES[draw(st.sampled_from(sorted(STYLES)))]
+    return Table(columns=columns, rows=rows, parts=PARTS, style=style)
 
 
 @given(layouts())
 def test_lines_headings_and_spans_agree(layout):
-    spans, headings = layout.headings()
-    assert sum(width for _, width in spans) == len(headings)
-    lines = layout.lines()
-    assert {len(line.cells) for line in lines if line.kind != "section"} <= {len(headings)}
-    assert [line.name for line in lines if line.name] == [row.name for row in layout.rows]
+    grid = layout.grid()
+    assert {sum(width for _, width in row) for row in grid.spans} == {len(grid.headings)}
+    cells = {len(line.cells) for line in grid.lines if line.kind != "section"}
+    assert cells <= {len(grid.headings)}
+    assert [line.name for line in grid.lines if line.name] == [row.name for row in layout.rows]
 
 
 @given(layouts())
 def test_statistics_begin_below_a_rule(layout):
-    lines = layout.lines()
+    lines = layout.grid().lines
     for before, line in pairwise(lines):
         starts = line.kind == "statistic" and before.kind != "statistic"
         assert line.rule == starts
@@ -52,17 +53,18 @@ def test_statistics_begin_below_a_rule(layout):
 def test_an_estimate_takes_columns_or_lines():
     rows = (Row("y", "y", (1.5, Estimate(0.5, 0.25, 0.04))),)
     columns = (Column("m", "Mean"), Column("t", "Arm"))
-    beside = Layout(columns, rows, PARTS, STYLES["paper"])
-    assert beside.headings() == ((("", 1), ("Arm", 3)), ("Mean", "b", "se", "p"))
-    assert [str(cell) for cell in beside.lines()[0].cells] == [
+    beside = Table(columns=columns, rows=rows, parts=PARTS, style=STYLES["paper"]).grid()
+    assert beside.spans[1] == (("", 1), ("Arm", 3))
+    assert beside.headings == ("Mean", "b", "se", "p")
+    assert [str(cell) for cell in beside.lines[0].cells] == [
         "1.500",
         "0.500",
         "[0.250]**",
         "0.040",
     ]
-    below = Layout(columns, rows, PARTS, STYLES["aer"])
-    assert below.headings() == ((("", 2),), ("Mean", "Arm"))
-    assert [[str(cell) for cell in line.cells] for line in below.lines()] == [
+    below = Table(columns=columns, rows=rows, parts=PARTS, style=STYLES["aer"]).grid()
+    assert (below.spans[1], below.headings) == ((("", 2),), ("Mean", "Arm"))
+    assert [[str(cell) for cell in line.cells] for line in below.lines] == [
         ["1.500", "0.500"],
         ["", "(0.250)"],
         ["", "[0.040]"],

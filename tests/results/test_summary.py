@@ -134,7 +134,7 @@ def wide(columns=8):
         title="A wide table",
         facts=(("Formula", "y ~ " + " + ".join(f"covariate_{k}" for k in range(12))),),
         headings=tuple(f"Voted in the election of {2000 + k}" for k in range(columns)),
-        spans=(("First wave", columns // 2), ("Second wave", columns - columns // 2)),
+        spans=((("First wave", columns // 2), ("Second wave", columns - columns // 2)),),
         lines=lines,
         notes=("A long note that has more words than fit into a line of the narrow terminal.",),
     )

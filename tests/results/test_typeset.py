@@ -6,7 +6,7 @@ from dprct.results.typeset import Grid, Line, Printed, Summary, html, latex, tex
 
 
 def grid(*lines, spans=(("", 2),), headings=("a", "b")):
-    return Grid(spans=spans, headings=headings, lines=lines)
+    return Grid(spans=(spans,), headings=headings, lines=lines)
 
 
 def test_what_follows_the_last_digit_hangs_to_the_right():
