@@ -27,7 +27,7 @@ from dprct.results.ols import (
     one_per_row,
 )
 from dprct.results.ordinary import OrdinaryResults
-from dprct.results.typeset import count, number, p_value, statistic
+from dprct.results.typeset import number, p_value, statistic
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -118,17 +118,11 @@ class BinaryResults(WithRatios, OrdinaryResults):
     link : {"logit", "probit", "poisson"}
     llf, llnull : float
         Log likelihood, and that of the intercept alone.
-    n_groups : int or None
-        Number of clusters.
-    rows_dropped : int
-        Rows that were given and not used.
     """
 
     link: Link
     llf: float
     llnull: float
-    n_groups: int | None = None
-    rows_dropped: int = 0
 
     @property
     def prsquared(self) -> float:
@@ -228,36 +222,26 @@ class BinaryResults(WithRatios, OrdinaryResults):
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the fit as a whole, with the column names of R's broom."""
-        k = len(self.params)
-        return pd.DataFrame(
-            {
-                "logLik": [self.llf],
-                "AIC": [2 * k - 2 * self.llf],
-                "BIC": [k * math.log(self.nobs) - 2 * self.llf],
-                "pseudo.r.squared": [self.prsquared],
-                "statistic": [self.llr],
-                "df.residual": [self.df_resid],
-                "nobs": [self.nobs],
-                "cov_type": [self.cov_type],
-                "n_groups": [self.n_groups],
-                "rows_dropped": [self.rows_dropped],
-            }
-        )
+        return OrdinaryResults.glance(self).drop(columns="df.inference")  # the law is normal
 
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the lines above the table, as (name, value)."""
+    def _fit_as_a_whole(self) -> dict[str, float]:
+        k = len(self.params)
+        return {
+            "logLik": self.llf,
+            "AIC": 2 * k - 2 * self.llf,
+            "BIC": k * math.log(self.nobs) - 2 * self.llf,
+            "pseudo.r.squared": self.prsquared,
+            "statistic": self.llr,
+        }
+
+    def _own_facts(self) -> tuple[tuple[str, str], ...]:
         slopes = sum(str(name) != INTERCEPT for name in self.params.index)
         p = float(special.chdtrc(slopes, self.llr)) if slopes else math.nan
-        clusters = (("Clusters", count(self.n_groups)),) if self.n_groups else ()
         return (
-            *OrdinaryResults.facts(self),
             ("Log likelihood", number(self.llf)),
             (f"LR chi2({slopes})", statistic(self.llr)),
             ("Prob > chi2", p_value(p)),
             ("Pseudo R-squared", number(self.prsquared)),
-            *clusters,
-            ("Rows dropped", count(self.rows_dropped)),
-            ("Formula", self.formula),
         )
 
 

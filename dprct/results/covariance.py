@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
 from dprct.lazy import csgraph, linalg, sparse, sparse_linalg
@@ -234,10 +235,7 @@ def check_weights_type(weights_type: str, cov_type: str, *, given: bool) -> None
             "``weights_type='iweight'`` has no sampling meaning, so its standard errors have none; "
             "allowed: aweight, fweight, pweight"
         )
-    if weights_type not in get_args(WeightsType):
-        raise ParameterError(
-            f"``weights_type={weights_type!r}``; allowed: {', '.join(get_args(WeightsType))}"
-        )
+    check_choice("weights_type", weights_type, get_args(WeightsType))
     if given and weights_type == "pweight" and cov_type == "nonrobust":
         raise ParameterError(
             "sampling weights (pweight) need a robust covariance; use ``cov_type='HC1'`` "
@@ -287,7 +285,7 @@ class SharedFit:
 def fit_several(
     X: Array, Y: Array, weighting: Weighting, cov_type: str = "HC1", groups: Codes | None = None
 ) -> SharedFit:
-    """Fit every column of ``Y`` on ``X``, as :func:`dprct.results.ols.least_squares` fits one.
+    """Fit every column of ``Y`` on ``X``, and keep what their covariances need.
 
     Examples
     --------
@@ -298,6 +296,35 @@ def fit_several(
     >>> [fit.beta.round(12).tolist() for fit in both.fits]
     [[1.5, 2.5], [0.5, 0.5]]
     """
+    fits, kept = least_squares(X, Y, weighting)
+    rank = int(kept.sum())
+    if weighting.copies.sum() <= rank:
+        raise ParameterError(
+            f"{weighting.copies.sum():g} observations for {rank} coefficients leave nothing to "
+            "estimate errors from; use fewer covariates"
+        )
+    return SharedFit(weighting.times(X if kept.all() else X[:, kept]), kept, fits, groups, cov_type)
+
+
+def least_squares(
+    X: Array, Y: Array, weighting: Weighting
+) -> tuple[tuple[LeastSquares, ...], Mask]:
+    """Fit every column of ``Y`` on ``X``, whose columns are brought to the same length.
+
+    Columns that are linear combinations of earlier ones are not kept, and fits are of the others.
+
+    Notes
+    -----
+    The triangular factor of ``[X Y]`` has the least squares of its n rows in as many rows as it
+    has columns, and unlike ``X'X`` no larger condition number.
+
+    Examples
+    --------
+    >>> weighting = Weighting.of(None, "aweight", 4)
+    >>> (fit,), kept = least_squares(np.ones((4, 2)), np.arange(4.0)[:, None], weighting)
+    >>> fit.beta.round(12).tolist(), kept.tolist()
+    ([1.5], [True, False])
+    """
     total = weighting.root * np.sqrt(weighting.copies)
     k = X.shape[1]
     lengths = column_lengths(X, total)
@@ -305,14 +332,10 @@ def fit_several(
         np.column_stack([X[rows] / lengths, Y[rows]]) * total[rows, None] for rows in blocks(len(X))
     )
     kept = independent(triangle[:, :k])
-    rank = int(kept.sum())
-    if weighting.copies.sum() <= rank:
-        raise ParameterError(
-            f"{weighting.copies.sum():g} observations for {rank} coefficients leave nothing to "
-            "estimate errors from; use fewer covariates"
-        )
+    if not kept.any():
+        raise ParameterError("every regressor is zero in the rows used; choose others")
     turned, root = np.linalg.qr(triangle[:, :k][:, kept])
-    inverse = linalg.solve_triangular(root, np.eye(rank)) / lengths[kept][:, None]
+    inverse = linalg.solve_triangular(root, np.eye(len(root))) / lengths[kept][:, None]
     betas = inverse @ (turned.T @ triangle[:, k:])
     X = X if kept.all() else X[:, kept]
     residuals = X @ betas
@@ -320,10 +343,10 @@ def fit_several(
     residuals *= weighting.root[:, None]
     bread = inverse @ inverse.T
     fits = tuple(
-        LeastSquares(beta, resid, bread, rank, weighting.copies)
+        LeastSquares(beta, resid, bread, len(beta), weighting.copies)
         for beta, resid in zip(betas.T, residuals.T, strict=True)
     )
-    return SharedFit(weighting.times(X), kept, fits, groups, cov_type)
+    return fits, kept
 
 
 _TOLERANCE = 1e-14
@@ -471,8 +494,7 @@ class Absorbed:
 
 def check_rule(rule: str, cov_type: str, factors: int) -> FeRule:
     """The rule, or a refusal of one that is unknown or has no such standard errors."""
-    if rule not in get_args(FeRule):
-        raise ParameterError(f"``fe_df={rule!r}``; allowed: {', '.join(get_args(FeRule))}")
+    check_choice("fe_df", rule, get_args(FeRule))
     if cov_type in ("HC2", "HC3"):
         raise ParameterError(
             f"``cov_type={cov_type!r}`` needs the leverage of every row, which absorbed effects "

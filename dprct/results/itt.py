@@ -455,8 +455,7 @@ def laid_out(
 
 def _records(estimates: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Return the numbers by covariate set, outcome and arm."""
-    names = [str(name) for name in estimates.columns]
-    rows = (dict(zip(names, row, strict=True)) for row in estimates.itertuples(index=False))
+    rows: list[dict[str, Any]] = estimates.to_dict("records")  # type: ignore[assignment]
     return {(row["covariates"], row["outcome"], row["arm"]): row for row in rows}
 
 

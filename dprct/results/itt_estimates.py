@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
@@ -152,15 +153,11 @@ class Inference:
     rng: object = None
 
     def __post_init__(self) -> None:
-        for name, allowed in (
-            ("alternative", ("two-sided", "one-sided")),
-            ("distribution", ("t", "normal")),
-            ("adjust", ("bonferroni", "holm", *sorted(RESAMPLED), None)),
-        ):
-            value = getattr(self, name)
-            if value not in allowed:
-                words = ", ".join(one or "``None``" for one in allowed)
-                raise ParameterError(f"``{name}={value!r}``; allowed: {words}")
+        check_choice("alternative", self.alternative, ("two-sided", "one-sided"))
+        check_choice("distribution", self.distribution, ("t", "normal"))
+        if self.adjust is not None:
+            known = ("bonferroni", "holm", *sorted(RESAMPLED), "``None``")
+            check_choice("adjust", self.adjust, known)
         if self.resamples and self.alternative == "one-sided":
             raise ParameterError(
                 f"``adjust={self.adjust!r}`` has no side chosen after the estimate; "

@@ -30,6 +30,7 @@ from dprct.results.covariance import (
     Weighting,
     check_weights_type,
     cr1,
+    least_squares,
     taken_out,
 )
 from dprct.results.ols import (
@@ -38,15 +39,16 @@ from dprct.results.ols import (
     absorbed_by,
     check_finite,
     check_outcome,
+    check_rows,
     cluster_codes,
     covariance_named,
-    least_squares,
+    of_moments,
     one_per_row,
     wald,
     weights_of,
 )
 from dprct.results.ordinary import OrdinaryResults
-from dprct.results.typeset import count, number, p_value, statistic
+from dprct.results.typeset import number, p_value, statistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,10 +58,8 @@ if TYPE_CHECKING:
     from dprct.formula import Design
     from dprct.formula.design_matrix import Mask
     from dprct.privacy.budget import Guarantee
-    from dprct.results.covariance import Absorbed, Array, Codes, WeightsType
+    from dprct.results.covariance import Array, Codes, WeightsType
     from dprct.schema import Schema
-
-_OF_MOMENTS = ("HC1", "by group", "nonrobust")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -76,12 +76,6 @@ class InstrumentalResults(OrdinaryResults):
         the covariance of the fit.  Below about 10, intervals and t are not to be relied on.
     rmse : float
         Root of the residual variance, with ``n - k`` degrees of freedom.
-    n_groups : int or None
-        Number of clusters.
-    rows_dropped : int
-        Rows that were given and not used.
-    absorbed : Absorbed or None
-        Fixed effects that were absorbed.
     """
 
     endogenous: str
@@ -89,44 +83,25 @@ class InstrumentalResults(OrdinaryResults):
     first_stage_f: float
     first_stage_p: float
     rmse: float
-    n_groups: int | None = None
-    rows_dropped: int = 0
-    absorbed: Absorbed | None = None
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the fit as a whole, with the column names of R's broom."""
-        return pd.DataFrame(
-            {
-                "sigma": [self.rmse],
-                "statistic.first.stage": [self.first_stage_f],
-                "p.value.first.stage": [self.first_stage_p],
-                "df.residual": [self.df_resid],
-                "df.inference": [self.df_inference],
-                "nobs": [self.nobs],
-                "cov_type": [self.cov_type],
-                "n_groups": [self.n_groups],
-                "rows_dropped": [self.rows_dropped],
-            }
-        )
+    def _fit_as_a_whole(self) -> dict[str, float]:
+        return {
+            "sigma": self.rmse,
+            "statistic.first.stage": self.first_stage_f,
+            "p.value.first.stage": self.first_stage_p,
+        }
 
     def residual_variance(self) -> float:
         """Return the variance of the structural residuals."""
         return self.rmse**2
 
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the lines above the table, as (name, value)."""
-        clusters = (("Clusters", count(self.n_groups)),) if self.n_groups else ()
+    def _own_facts(self) -> tuple[tuple[str, str], ...]:
         return (
-            *OrdinaryResults.facts(self),
             ("Root MSE", number(self.rmse)),
             ("Endogenous", self.endogenous),
             ("Instruments", ", ".join(self.instruments)),
             ("First-stage F", statistic(self.first_stage_f)),
             ("Prob > F", p_value(self.first_stage_p)),
-            *clusters,
-            *(() if self.absorbed is None else self.absorbed.facts()),
-            ("Rows dropped", count(self.rows_dropped)),
-            ("Formula", self.formula),
         )
 
 
@@ -194,7 +169,9 @@ def iv(
     {'d': 10.0, 'Intercept': -1.667}
     """
     if getattr(type(data), "holds_moments", False):
-        return _of_moments(formula, data, cov_type, (schema, cluster, weights, absorb or None))
+        options = (schema, cluster, weights, absorb or None)
+        read: InstrumentalResults = of_moments(data.iv, formula, cov_type, options)
+        return read
     data, schema, guarantee = table_given(data, schema, guarantee)
     cov_type = covariance_named(cov_type, cluster)
     if cov_type in ("HC2", "HC3"):
@@ -217,8 +194,7 @@ def iv(
         complete = complete & ~is_missing(clusters)
     weight = None if weights is None else weights_of(weights, weights_type, data, complete)
     keep = effects.usable(complete if weight is None else complete & (weight > 0))
-    if not keep.any():
-        raise ParameterError("no row has all variables of the formula; choose other columns")
+    check_rows(whole, data, keep)
     codes = None if clusters is None else cluster_codes(clusters, keep)
     used_weight = None if weight is None else weight[keep]
     weighting = Weighting.of(used_weight, weights_type, int(keep.sum()))
@@ -252,20 +228,6 @@ def iv(
         notes=(*results.notes, *void_notes(schema), *notes),
         rows_dropped=int((~keep).sum()),
     )
-
-
-def _of_moments(
-    formula: str, data: Any, cov_type: str, options: tuple[object, ...]
-) -> InstrumentalResults:
-    """Return the fit that released moments hold: they know their schema and their guarantee."""
-    if any(option is not None for option in options) or cov_type not in _OF_MOMENTS:
-        raise ParameterError(
-            "released moments take a formula and ``cov_type='by group'`` or 'nonrobust' alone: "
-            "they hold their schema and guarantee, and clusters, weights and absorbed effects "
-            "need rows"
-        )
-    found: InstrumentalResults = data.iv(formula, cov_type=None if cov_type == "HC1" else cov_type)
-    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -340,7 +302,7 @@ def _fit(
 ) -> InstrumentalResults:
     absorbed = effects.described(parts.factors, groups) if parts.factors else None
     extra = 0 if absorbed is None else absorbed.parameters
-    first, kept = least_squares(np.column_stack([parts.W, parts.Z]), parts.d[:, 0], weighting)
+    (first,), kept = least_squares(np.column_stack([parts.W, parts.Z]), parts.d, weighting)
     first = replace(first, absorbed=extra)
     exogenous, excluded = kept[: len(parts.names)], kept[len(parts.names) :]
     if not excluded.any():
@@ -352,7 +314,7 @@ def _fit(
     fitted = Z @ first.beta
     X = np.column_stack([parts.d[:, 0], parts.W[:, exogenous]])
     projected = np.column_stack([fitted, parts.W[:, exogenous]])
-    second, identified = least_squares(projected, parts.y, weighting)
+    (second,), identified = least_squares(projected, parts.y[:, None], weighting)
     if not identified.all():
         raise ParameterError(
             f"the instruments are uncorrelated with {parts.name!r} given the other "

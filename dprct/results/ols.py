@@ -13,7 +13,6 @@ from dprct.arguments import checked
 from dprct.certificate.valid_declared import condition_of
 from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import (
-    NOT_RELEASED,
     Specification,
     Validity,
     column_named,
@@ -43,20 +42,17 @@ from dprct.results.covariance import (
     LeastSquares,
     Weighting,
     WeightsType,
-    blocks,
     check_weights,
     check_weights_type,
-    column_lengths,
     cr1,
-    independent,
+    least_squares,
     taken_out,
-    triangle_of,
 )
 from dprct.results.ordinary import OrdinaryResults
-from dprct.results.typeset import count, number, p_value, statistic
+from dprct.results.typeset import number, p_value, statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
@@ -64,7 +60,6 @@ if TYPE_CHECKING:
     from dprct.formula import Design
     from dprct.formula.design_matrix import Mask
     from dprct.results.covariance import Absorbed, Array, Codes
-    from dprct.results.typeset import Grid
     from dprct.schema import Schema
 
 COV_TYPES = (*HETEROSKEDASTIC, "cluster")
@@ -273,7 +268,7 @@ def wald(beta: Array, cov: Array, df: float) -> float:
 
 
 ORDINARY_FIT = Guarantee.none("this is an ordinary fit of the data it was given")
-_OF_MOMENTS = ("by group", "nonrobust")
+_OF_MOMENTS = ("HC1", "by group", "nonrobust")
 
 RELEASED_NOTE = (
     "Fitted on released data: the standard errors do not include the noise of the release."
@@ -294,20 +289,10 @@ class OLSResults(OrdinaryResults):
         Root of the residual variance, with ``n - rank`` degrees of freedom.
     fvalue, f_pvalue : float
         Wald test of all coefficients but the intercept, with ``cov``; NaN where it does not exist.
-    n_groups : int or None
-        Number of clusters; of two ways the smaller one, whose less one are the degrees of freedom.
-    n_groups_each : tuple of int
-        Number of clusters of each way.
-    rows_dropped : int
-        Rows that were given and not used: with a missing value, or of zero weight.
     rows_zero_weight : int
         How many of them had all values, and zero weight.
-    absorbed : Absorbed or None
-        Fixed effects that were absorbed, and as how many parameters they count.
     rsquared_within : float
         Share explained of what the absorbed effects leave; NaN where nothing is absorbed.
-    not_released : tuple of str
-        Coefficients on a calibrated file whose error was not released: NaN, printed as n.r.
     released : LinearResults or None
         The estimates of the calibrated release that the fit is of, with the law of their errors.
     places : tuple of int or None
@@ -323,13 +308,8 @@ class OLSResults(OrdinaryResults):
     rmse: float
     fvalue: float
     f_pvalue: float
-    n_groups: int | None = None
-    n_groups_each: tuple[int, ...] = ()
-    rows_dropped: int = 0
     rows_zero_weight: int = 0
-    absorbed: Absorbed | None = None
     rsquared_within: float = math.nan
-    not_released: tuple[str, ...] = ()
     released: Any = None
     places: tuple[int | None, ...] = ()
     valid_alphas: tuple[float, ...] = ()
@@ -388,54 +368,22 @@ class OLSResults(OrdinaryResults):
         """Return the variance of the residuals, with ``n - rank`` degrees of freedom."""
         return self.rmse**2
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the fit as a whole, with the column names of R's broom."""
-        return pd.DataFrame(
-            {
-                "r.squared": [self.rsquared],
-                "adj.r.squared": [self.rsquared_adj],
-                "sigma": [self.rmse],
-                "statistic": [self.fvalue],
-                "p.value": [self.f_pvalue],
-                "df": [self.df_model],
-                "df.residual": [self.df_resid],
-                "df.inference": [self.df_inference],
-                "nobs": [self.nobs],
-                "cov_type": [self.cov_type],
-                "n_groups": [self.n_groups],
-                "rows_dropped": [self.rows_dropped],
-            }
-        )
+    def _fit_as_a_whole(self) -> dict[str, float]:
+        return {
+            "r.squared": self.rsquared,
+            "adj.r.squared": self.rsquared_adj,
+            "sigma": self.rmse,
+            "statistic": self.fvalue,
+            "p.value": self.f_pvalue,
+            "df": self.df_model,
+        }
 
-    def grid(self, alpha: float = 0.05) -> Grid:
-        """Return the coefficient table; an error that was not released is said to be none."""
-        made = OrdinaryResults.grid(self, alpha)
-        place = made.headings.index("std err")
-        lines = tuple(
-            replace(line, cells=(*line.cells[:place], NOT_RELEASED, *line.cells[place + 1 :]))
-            if line.name in self.not_released
-            else line
-            for line in made.lines
-        )
-        return replace(made, lines=lines)
-
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the lines above the table, as (name, value)."""
-        clusters = (
-            (("Clusters", " and ".join(count(n) for n in self.n_groups_each)),)
-            if self.n_groups_each
-            else ()
-        )
+    def _own_facts(self) -> tuple[tuple[str, str], ...]:
         return (
-            *OrdinaryResults.facts(self),
             ("R-squared", number(self.rsquared)),
             ("Root MSE", number(self.rmse)),
             ("F", statistic(self.fvalue)),
             ("Prob > F", p_value(self.f_pvalue)),
-            *clusters,
-            *(() if self.absorbed is None else self.absorbed.facts()),
-            ("Rows dropped", count(self.rows_dropped)),
-            ("Formula", self.formula),
         )
 
 
@@ -532,7 +480,7 @@ def ols(
     """
     if getattr(type(data), "holds_moments", False):
         options = (schema, cluster, weights, guarantee, absorb or None)
-        read: OLSResults = _of_moments(formula, data, cov_type, options)
+        read: OLSResults = of_moments(data.ols, formula, cov_type, options)
         return read
     law = getattr(data, "estimates", None) if getattr(data, "holds_protected", False) else None
     data, schema, guarantee = table_given(data, schema, guarantee)
@@ -613,15 +561,17 @@ def absorbed_by(parsed: Formula, absorb: str | Sequence[str]) -> tuple[str, ...]
     return (*parsed.effects, *([absorb] if isinstance(absorb, str) else absorb))
 
 
-def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, ...]) -> Any:
+def of_moments(
+    fit: Callable[..., Any], formula: str, cov_type: str, options: tuple[object, ...]
+) -> Any:
     """Return the fit that released moments hold: they know their schema and their guarantee."""
-    if any(option is not None for option in options) or cov_type not in ("HC1", *_OF_MOMENTS):
+    if any(option is not None for option in options) or cov_type not in _OF_MOMENTS:
         raise ParameterError(
             "released moments take a formula and ``cov_type='by group'`` or 'nonrobust' alone: "
             "they hold their schema and guarantee, and clusters, weights and absorbed effects "
             "need rows"
         )
-    return data.ols(formula, cov_type=None if cov_type == "HC1" else cov_type)
+    return fit(formula, cov_type=None if cov_type == "HC1" else cov_type)
 
 
 def _release_notes(
@@ -702,7 +652,7 @@ def _fit(
     absorbed = effects.described(factors, ways[0] if len(ways) == 1 else None) if factors else None
     if absorbed is not None:
         frame = taken_out(frame, factors, weighting.root * np.sqrt(weighting.copies))
-    fit, kept = least_squares(frame.X, frame.y[:, 0], weighting)
+    (fit,), kept = least_squares(frame.X, frame.y, weighting)
     fit = replace(fit, absorbed=0 if absorbed is None else absorbed.parameters)
     X = _kept(frame.X, kept)
     if fit.df_resid <= 0:
@@ -739,45 +689,6 @@ def _fit(
         levels=frame.levels,
         **whole,
     )
-
-
-def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquares, Mask]:
-    """Fit with statsmodels, on columns brought to the same length.
-
-    Columns that are linear combinations of earlier ones are not kept, and the fit is of the others.
-
-    Notes
-    -----
-    The triangular factor of ``[X y]`` has the least squares of its n rows in k + 1 rows, and
-    unlike ``X'X`` no larger condition number.
-
-    Examples
-    --------
-    >>> fit, kept = least_squares(np.ones((4, 2)), np.arange(4.0), Weighting.of(None, "aweight", 4))
-    >>> fit.beta.round(12).tolist(), kept.tolist()
-    ([1.5], [True, False])
-    """
-    from statsmodels.regression.linear_model import OLS
-
-    total = weighting.root * np.sqrt(weighting.copies)
-    lengths = column_lengths(X, total)
-    triangle = triangle_of(
-        np.column_stack([X[rows] * total[rows, None] / lengths, y[rows] * total[rows]])
-        for rows in blocks(len(X))
-    )
-    kept = independent(triangle[:, :-1])
-    if not kept.any():
-        raise ParameterError("every regressor is zero in the rows used; choose others")
-    found = OLS(triangle[:, -1], triangle[:, :-1][:, kept]).fit(method="pinv")
-    beta = found.params / lengths[kept]
-    fit = LeastSquares(
-        beta=beta,
-        resid=(y - _kept(X, kept) @ beta) * weighting.root,
-        bread=found.normalized_cov_params / np.outer(lengths[kept], lengths[kept]),
-        rank=len(beta),
-        copies=weighting.copies,
-    )
-    return fit, kept
 
 
 def _kept(X: Array, kept: Mask) -> Array:

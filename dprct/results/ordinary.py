@@ -17,6 +17,7 @@ from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.base import LinearResults, checked_alpha, labelled
 from dprct.results.joint import WaldTest, restrictions, wald_test
+from dprct.results.typeset import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.formula.design_matrix import Level
+    from dprct.results.covariance import Absorbed
     from dprct.results.typeset import Grid
 
     Array = NDArray[np.float64]
@@ -41,10 +43,25 @@ class OrdinaryResults(LinearResults):
         Of the factors of the formula, in the fit, the base first.
     not_carried : tuple of str
         Coefficients of which a calibrated file knows nothing: NaN, printed as n.r.
+    not_released : tuple of str
+        Coefficients on a calibrated file whose error was not released: NaN, printed as n.r.
+    n_groups : int or None
+        Number of clusters; of two ways the smaller one, whose less one are the degrees of freedom.
+    n_groups_each : tuple of int
+        Number of clusters of each way.
+    rows_dropped : int
+        Rows that were given and not used: with a missing value, or of zero weight.
+    absorbed : Absorbed or None
+        Fixed effects that were absorbed, and as how many parameters they count.
     """
 
     levels: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
     not_carried: tuple[str, ...] = ()
+    not_released: tuple[str, ...] = ()
+    n_groups: int | None = None
+    n_groups_each: tuple[int, ...] = ()
+    rows_dropped: int = 0
+    absorbed: Absorbed | None = None
 
     def without(self, names: Sequence[str]) -> Self:
         """Return the fit without the numbers of coefficients that its file does not carry."""
@@ -60,15 +77,51 @@ class OrdinaryResults(LinearResults):
         return replace(self, params=params, cov=cov, not_carried=tuple(names))
 
     def grid(self, alpha: float = 0.05) -> Grid:
-        """Return the coefficient table; what the file does not carry is said to be not released."""
+        """Return the coefficient table; what was not released is said to be so."""
         made = LinearResults.grid(self, alpha)
-        lines = tuple(
-            replace(line, cells=(NOT_RELEASED, NOT_RELEASED, *("" for _ in line.cells[2:])))
-            if line.name in self.not_carried
-            else line
-            for line in made.lines
+        place = made.headings.index("std err")
+        lines = []
+        for line in made.lines:
+            cells = list(line.cells)
+            if line.name in self.not_released:
+                cells[place] = NOT_RELEASED
+            if line.name in self.not_carried:
+                cells = [NOT_RELEASED, NOT_RELEASED, *("" for _ in cells[2:])]
+            lines.append(replace(line, cells=tuple(cells)))
+        return replace(made, lines=tuple(lines))
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the fit as a whole, with the column names of R's broom."""
+        facts = {
+            **self._fit_as_a_whole(),
+            "df.residual": self.df_resid,
+            "df.inference": self.df_inference,
+            "nobs": self.nobs,
+            "cov_type": self.cov_type,
+            "n_groups": self.n_groups,
+            "rows_dropped": self.rows_dropped,
+        }
+        return pd.DataFrame({name: [fact] for name, fact in facts.items()})
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        groups = self.n_groups_each or ((self.n_groups,) if self.n_groups else ())
+        return (
+            *LinearResults.facts(self),
+            *self._own_facts(),
+            *((("Clusters", " and ".join(map(count, groups))),) if groups else ()),
+            *(() if self.absorbed is None else self.absorbed.facts()),
+            ("Rows dropped", count(self.rows_dropped)),
+            ("Formula", self.formula),
         )
-        return replace(made, lines=lines)
+
+    def _fit_as_a_whole(self) -> dict[str, float]:
+        """Numbers of the fit as a whole, as broom names them."""
+        return {}
+
+    def _own_facts(self) -> tuple[tuple[str, str], ...]:
+        """Facts above the table that only fits of this kind have."""
+        return ()
 
     def lincom(self, wanted: str | Mapping[str, float] | Sequence[str]) -> LinearResults:
         """Return linear combinations of coefficients, with inference; Stata's ``lincom``.
@@ -276,11 +329,10 @@ class OrdinaryResults(LinearResults):
 
     def _right(self) -> Formula:
         parsed = parse(self.formula, functions=True, structural=True)
-        absorbed = getattr(self, "absorbed", None)
-        if absorbed is not None:
+        if self.absorbed is not None:
             raise ParameterError(
-                f"{', '.join(absorbed.names)} was absorbed, and its effects are not known for new "
-                "rows; write it as C(x) in the formula"
+                f"{', '.join(self.absorbed.names)} was absorbed, and its effects are not known for "
+                "new rows; write it as C(x) in the formula"
             )
         terms = (*([parsed.endogenous] if parsed.endogenous else []), *parsed.terms)
         return replace(parsed, outcomes=(), terms=tuple(terms), endogenous=(), instruments=())

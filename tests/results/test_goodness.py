@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.results.covariance import LeastSquares, Weighting
-from dprct.results.ols import fit_as_a_whole, least_squares, wald
+from dprct.results.covariance import LeastSquares, Weighting, least_squares
+from dprct.results.ols import fit_as_a_whole, wald
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def fitted():
     X = np.column_stack([np.ones(50), rng.normal(size=(50, 2))])
     y = X @ [1.0, 2.0, 0.0] + rng.normal(size=50)
     weighting = Weighting.of(None, "aweight", 50)
-    fit, _ = least_squares(X, y, weighting)
+    (fit,), _ = least_squares(X, y[:, None], weighting)
     return fit, y, weighting
 
 
