@@ -239,6 +239,6 @@ def _python(study: Study) -> str:
     return (
         "from pathlib import Path\n"
         "from dprct.study.offer import offered\n"
-        "from dprct.study.protect import study_of\n\n"
+        "from dprct.study.ready import study_of\n\n"
         f"offered(study_of(Path({study.path.name!r}))).taken()"
     )

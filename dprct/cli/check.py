@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def say_same_data(study: Study) -> None:
     """Say which other ledger was charged for the same data."""
-    from dprct.study.offer import also_charged
+    from dprct.study.ready import also_charged
 
     if others := also_charged(study):
         complain(f"note: {others}", "yellow")
@@ -43,7 +43,7 @@ def check(
     The data section of its file is not read, and nothing is charged. The file is hashed if there
     are ledgers next to it, to see whether one of them was charged for the same data.
     """
-    from dprct.study.protect import all_open_points, study_of
+    from dprct.study.ready import all_open_points, study_of
 
     study = study_of(study_file)
     problems = all_open_points(study)
@@ -88,7 +88,7 @@ def _judged(study: Study, files: Sequence[Path], *, any_open: bool) -> list[Verd
 def _more(study: Study, files: Sequence[Path], found: Sequence[Verdict]) -> list[str]:
     """Return what a study could declare besides its own regressions, as its file has it."""
     from dprct.study.declarable import declarable
-    from dprct.study.protect import header_and_rows
+    from dprct.study.ready import header_and_rows
 
     more = declarable(study, *header_and_rows(study), files, found)
     return [] if more is None else [*more.lines()]

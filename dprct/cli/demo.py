@@ -54,7 +54,8 @@ def demo(
 def _histogram(study: Study) -> None:
     """Protect Thornton's experiment: a table of four columns, modelled jointly."""
     from dprct.io.compare import compare
-    from dprct.study.protect import bound_model, protected
+    from dprct.study.protect import protected
+    from dprct.study.ready import bound_model
 
     _head("The experiment")
     say("Thornton (2008): 4,820 people in rural Malawi were tested for HIV; some drew a voucher")
@@ -76,7 +77,8 @@ def _histogram(study: Study) -> None:
 
 def _calibrated(study: Study) -> None:
     """Protect the NSW experiment: a file on which the paper's regression stays valid."""
-    from dprct.study.protect import bound_model, protected
+    from dprct.study.protect import protected
+    from dprct.study.ready import bound_model
 
     _head("5. A file whose standard errors contain the privacy noise: Calibrated")
     say("The National Supported Work experiment (LaLonde 1986, Dehejia and Wahba 1999): 185 of")

@@ -58,7 +58,8 @@ def package(
     and what is not.
     """
     from dprct.study.package import cautions, check_package, said, write_package
-    from dprct.study.protect import check_places, study_of
+    from dprct.study.protect import check_places
+    from dprct.study.ready import study_of
     from dprct.study.several_studies import rehearsed, saying_what_was_made, to_be_made
 
     study = study_of(study_file)
@@ -133,7 +134,7 @@ def _check_custodian(page: Path, contents: Contents) -> None:
 def _write_custodian(study: Study, found: list[Verdict], contents: Contents, page: Path) -> None:
     from dprct.study.package import sides_of
     from dprct.study.package_page import custodian_page, on_confidential
-    from dprct.study.protect import confidential
+    from dprct.study.ready import confidential
 
     sides = sides_of(study, contents)[1]
     raw = [

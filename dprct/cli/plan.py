@@ -44,7 +44,7 @@ def plan(
     declarations rule out.
     """
     from dprct.study.approval import approval_of, approval_page
-    from dprct.study.protect import bound_model, study_of
+    from dprct.study.ready import bound_model, study_of
 
     study = study_of(study_file)
     if html is not None:

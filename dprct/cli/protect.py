@@ -57,7 +57,8 @@ def protect(
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     from dprct.study.offer import offered, refuse_unpromised
-    from dprct.study.protect import check_places, study_of
+    from dprct.study.protect import check_places
+    from dprct.study.ready import study_of
 
     study = study_of(study_file, output)
     files = _do_files(study, do)
@@ -97,7 +98,8 @@ def _resumed(
 ) -> None:
     """Write what a ledger entry charged and saved before; nothing is charged."""
     from dprct.study.approval import approval_of
-    from dprct.study.protect import bound_model, check_places, written_files
+    from dprct.study.protect import check_places, written_files
+    from dprct.study.ready import bound_model
 
     check_places(study)
     with working("reading"):

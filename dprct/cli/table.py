@@ -90,7 +90,8 @@ def table(
     these can run this command. Running
     protect again would make another file with other numbers, and charge the ledger.
     """
-    from dprct.study.protect import declared_tables, results_of, study_of
+    from dprct.study.protect import declared_tables, results_of
+    from dprct.study.ready import study_of
 
     form = _chosen(latex=latex, html=html, as_csv=as_csv)
     if docx is not None and form is not _Format.text:

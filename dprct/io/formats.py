@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from dprct import disk
@@ -11,9 +13,7 @@ from dprct.errors import FileError, ParameterError
 from dprct.io.stata.names import Names, under_stata_names
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
-    from pathlib import Path
 
     import pandas as pd
 
@@ -171,3 +171,14 @@ def _writer(extension: str) -> Callable[[pd.DataFrame, Schema, Path], None]:
     from dprct.io import text as tabular
 
     return tabular.write_csv if extension == ".csv" else tabular.write_parquet
+
+
+def is_file(rule: str | os.PathLike[str]) -> bool:
+    """Whether an index is the path of a data file rather than a formula.
+
+    Examples
+    --------
+    >>> is_file("pilot.csv"), is_file("2 + 1.5*age")
+    (True, False)
+    """
+    return isinstance(rule, os.PathLike) or Path(rule).suffix.lower() in (*READABLE, ".tab", ".tsv")

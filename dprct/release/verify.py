@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import warnings
@@ -30,7 +29,7 @@ from dprct.missing import MISSING_CODES, tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.certified import Needed, lacking
 from dprct.privacy.ledger import ledger_path
-from dprct.release.writing import certificate_paths
+from dprct.release.writing import RESULTS, certificate_paths, results_digest, results_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,28 +160,6 @@ _LABELS: dict[Agreement, str] = {
     "differ": "labels differ",
     "not checked": "labels not checked: they are compared in .dta files only",
 }
-
-
-RESULTS = 1
-"""Version of a document of results, under its key ``results``."""
-
-
-def results_digest(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the content of a document of results, whatever its layout and order.
-
-    Examples
-    --------
-    >>> results_digest({"a": 1, "b": 2}) == results_digest({"b": 2, "a": 1, "sha256": "x"})
-    True
-    """
-    rest = {name: part for name, part in content.items() if name != "sha256"}
-    text = json.dumps(rest, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def results_text(content: Mapping[str, Any]) -> str:
-    """Return a document of results as it is written."""
-    return json.dumps(dict(content), indent=2, ensure_ascii=False).rstrip("\n") + "\n"
 
 
 class ResultsVerification(Verification):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import unicodedata
@@ -19,7 +20,7 @@ from dprct.io.stata import write_dta
 from dprct.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from dprct.certificate.certificate import Certificate
@@ -302,3 +303,25 @@ def is_described(path: Path) -> bool:
         return stated is not None and stated == disk.sha256(path)
     except OSError:
         return False
+
+
+RESULTS = 1
+"""Version of a document of results, under its key ``results``."""
+
+
+def results_digest(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the content of a document of results, whatever its layout and order.
+
+    Examples
+    --------
+    >>> results_digest({"a": 1, "b": 2}) == results_digest({"b": 2, "a": 1, "sha256": "x"})
+    True
+    """
+    rest = {name: part for name, part in content.items() if name != "sha256"}
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def results_text(content: Mapping[str, Any]) -> str:
+    """Return a document of results as it is written."""
+    return json.dumps(dict(content), indent=2, ensure_ascii=False).rstrip("\n") + "\n"

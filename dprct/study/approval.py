@@ -28,7 +28,7 @@ from dprct.release.release import announced_schema
 from dprct.schema.columns import shown
 from dprct.schema.toml import column_facts
 from dprct.study.prepare import MERGED_BY
-from dprct.study.protect import planned, price, read_header
+from dprct.study.ready import planned, price, read_header
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dprct.annotations import kinds_of_fields
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
-from dprct.estimate.moments.declared import Regression, listed_regressions
 from dprct.model import Facts, Spec
 from dprct.release.release import modelled
 from dprct.study.methods import METHODS, UNPROMISED, AnyModel, makes_file, spec_class
@@ -22,6 +21,7 @@ from dprct.study.wording import in_toml, spelled
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
+    from dprct.estimate.moments.declared import Regression
     from dprct.privacy.budget import Budget, Relation
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
@@ -127,6 +127,8 @@ def declaring(method: str) -> str | None:
 
 def _regressions(tables: object) -> tuple[Regression, ...]:
     """Regressions that the tables ``[[regression]]`` of a study file declare."""
+    from dprct.estimate.moments.declared import Regression
+
     if not isinstance(tables, list):
         raise StudyError(f"regressions are written as {titled(REGRESSION)}, one table for each")
     found = []
@@ -307,6 +309,8 @@ def with_regressions(spec: Any, document: Mapping[str, Any], method: str) -> Any
     """Return a specification with what the tables ``[[regression]]`` of a study file declare."""
     if REGRESSION not in document:
         return spec
+    from dprct.estimate.moments.declared import listed_regressions
+
     option = declaring(method)
     assert option is not None  # check_parts refuses the tables for any other method
     listed = (*getattr(spec, option), *_regressions(document[REGRESSION]))

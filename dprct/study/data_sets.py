@@ -27,9 +27,9 @@ from dprct.privacy.ledger import ledger_path
 from dprct.schema.columns import DATASET
 from dprct.schema.expressions import MADE, parse
 from dprct.schema.schema import Schema
+from dprct.study.do_files import MergedFile, Others, stem
 from dprct.study.prepare import merges_in
 from dprct.study.study import load_study
-from dprct.study.verdicts import MergedFile, Others, Verdict, of_study, stem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.study.study import Study
+    from dprct.study.verdicts import Verdict
 
 _MADE = frozenset({"_merge"})
 """Columns that a merge makes, and no file that is merged has."""
@@ -392,6 +393,8 @@ def _owner(one: Verdict, studies: Sequence[Study]) -> int:
 
 def planned_verdicts(study: Study, do: Sequence[Path]) -> list[Verdict]:
     """Verdicts on the regressions of do-files with the data sets of a package."""
+    from dprct.study.verdicts import of_study
+
     return of_all(studies_of(study), lambda one, others: of_study(do, one, others))[0]
 
 

@@ -13,12 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from dprct import disk
 from dprct.errors import ColumnError, DprctError, FileError, ParameterError, StudyError, marked
 from dprct.formula import names as formula_names
-from dprct.results.covariance import check_weights_type
-from dprct.results.itt import ITTTable, itt_table
-from dprct.results.itt_estimates import Inference
-from dprct.results.multiple_testing import FEWEST_DRAWS, families_of
-from dprct.results.ols import covariance_named
-from dprct.results.tables import style_named
 from dprct.study.sections import section
 
 if TYPE_CHECKING:
@@ -28,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.privacy.budget import Guarantee
+    from dprct.results.itt import ITTTable
     from dprct.schema.schema import Schema
 
 
@@ -130,6 +125,12 @@ class TableSpec:
 
     def check(self) -> None:
         """Refuse what no data could be given for."""
+        from dprct.results.covariance import check_weights_type
+        from dprct.results.itt_estimates import Inference
+        from dprct.results.multiple_testing import FEWEST_DRAWS, families_of
+        from dprct.results.ols import covariance_named
+        from dprct.results.tables import style_named
+
         if not self.name.strip():
             raise ParameterError("name is empty; give a short one, such as 'table2'")
         for option, named in (("outcomes", self.outcomes), ("arms", self.arms)):
@@ -153,6 +154,8 @@ class TableSpec:
         self, data: pd.DataFrame, schema: Schema, guarantee: Guarantee | None = None
     ) -> ITTTable:
         """Return the table of these data, of which a released file has a guarantee."""
+        from dprct.results.itt import itt_table
+
         options: dict[str, Any] = {
             _OPTIONS.get(f.name, f.name): getattr(self, f.name)
             for f in fields(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,3 +91,39 @@ def _is_ours(file: Path) -> bool:
             return text.read(len(_OURS)) == _OURS
     except (OSError, DprctError):
         return False
+
+
+def stem(name: str) -> str:
+    """Return the name of a data file as do-files take it: without folder and ending.
+
+    Examples
+    --------
+    >>> stem("data/farms.dta"), stem("farms")
+    ('farms', 'farms')
+    """
+    return name.replace("\\", "/").rpartition("/")[2].removesuffix(".dta")
+
+
+@dataclass(frozen=True, slots=True)
+class MergedFile:
+    """A confidential file of which the released one was merged; its columns go together."""
+
+    columns: frozenset[str]
+    whole: bool = True  # whether it has no other people than the released file
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What is known of other data files of a study's folder."""
+
+    headers: Mapping[str, Sequence[str]] = field(default_factory=dict)  # their columns, by name
+    # Those that were merged into the study's data.
+    parts: Mapping[str, MergedFile] = field(default_factory=dict)
+    key: str | None = None  # the column by which they were
+    # Columns that the study makes of those of its data, by their expressions.
+    derived: Mapping[str, str] = field(default_factory=dict)
+    # Files of public facts that the study merges as do-files do.
+    merges: Merges = field(default_factory=dict)
+    # Columns that are declared to have a value in every row.
+    never: frozenset[str] = frozenset()
+    unit: str = ""  # the column that says whose a row is, where somebody has several

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from dprct.dofile.memory import Merged
 from dprct.study.data_sets import headers_in
-from dprct.study.do_files import read_do
+from dprct.study.do_files import read_do, stem
 from dprct.study.prefill import Prepared, prefilled, reasons
 from dprct.study.restack import STATISTICS
-from dprct.study.verdicts import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

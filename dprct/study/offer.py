@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ConfirmationError
 from dprct.release.writing import writing_at
 from dprct.study.approval import approval_of
-from dprct.study.protect import (
-    bound_model,
-    check_places,
-    planned,
-    price,
-    protected,
-    same_data,
-    saying_what_is_kept,
-    written_files,
-)
+from dprct.study.protect import check_places, protected, saying_what_is_kept, written_files
+from dprct.study.ready import also_charged, bound_model, planned, price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,14 +135,3 @@ def written_again(study: Study, entry: str, approved: str | None = None) -> Made
         approval_of(study, model).check(approved)
     made = model.resume(entry)
     return Made(made, written_files(study, model, made))
-
-
-def also_charged(study: Study) -> str:
-    """Say which other ledger was charged for the same data; empty if none was."""
-    others = same_data(study) if study.promises else ""
-    if not others:
-        return ""
-    return (
-        f"the same data were charged to data set {others}; what is spent on people adds up "
-        "whatever the data are called"
-    )

@@ -68,25 +68,21 @@ from dprct.study.package_page import (
     report_page,
     silent_of,
 )
-from dprct.study.protect import (
-    identity_of,
-    protected_certificate,
-    read_header,
-    released_file,
-    texts_beside,
-)
+from dprct.study.protect import identity_of, protected_certificate, released_file, texts_beside
 from dprct.study.published_numbers import beside_released, published_numbers
 from dprct.study.readme import PackageNote
+from dprct.study.ready import read_header
 from dprct.study.verdicts import of_moments, of_table, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dprct.certificate.certificate import Certificate
+    from dprct.study.do_files import Others
     from dprct.study.package_page import Cell
     from dprct.study.published_numbers import Published
     from dprct.study.study import Study
-    from dprct.study.verdicts import Others, Verdict
+    from dprct.study.verdicts import Verdict
 
 README, EXPECTED, STUDY_FILE = "README-data.md", "expected.csv", "study.toml"
 VALID, RUN, PROFILE, REPORT = "valid.do", "run.do", "profile.do", "report.html"

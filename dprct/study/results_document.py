@@ -22,8 +22,14 @@ from dprct.certificate.certificate import sealed_words
 from dprct.errors import DisclosureError, FileError, ParameterError, SimulationError
 from dprct.lazy import pandas as pd
 from dprct.privacy.budget import spelled
-from dprct.release.verify import RESULTS, results_digest, results_text
-from dprct.release.writing import check_free_of_case, drafts_beside, writing_at
+from dprct.release.writing import (
+    RESULTS,
+    check_free_of_case,
+    drafts_beside,
+    results_digest,
+    results_text,
+    writing_at,
+)
 from dprct.results.base import is_confidential
 from dprct.results.typeset import (
     Grid,

@@ -24,7 +24,7 @@ from dprct.errors import (
     instead_of,
     marked,
 )
-from dprct.estimate.ate.facts import is_file
+from dprct.io.formats import is_file
 from dprct.model import ELSEWHERE, Spec
 from dprct.schema.expressions import holds, parents, parse
 

@@ -24,14 +24,8 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.certified import certified_words, state_of
 from dprct.study.offer import offered
 from dprct.study.package import is_made
-from dprct.study.protect import (
-    bound_model,
-    check_places,
-    rehearse,
-    released_file,
-    unaffordable,
-    written_files,
-)
+from dprct.study.protect import check_places, rehearse, released_file, written_files
+from dprct.study.ready import bound_model, unaffordable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -38,7 +38,6 @@ from dprct.schema.facts import CellKind, cell_kind
 from dprct.schema.made import made_columns, with_made
 from dprct.schema.schema import Schema, declared
 from dprct.study.asked import REGRESSION, Asked, asked_of, parts_of, titled
-from dprct.study.calibrated_section import calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.places import check_identity
@@ -125,6 +124,8 @@ def asked_from(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
     """
     check_parts(document, release)
     if release.method == "calibrated":
+        from dprct.study.calibrated_section import calibrated_from
+
         return calibrated_from(document, release)
     if _INFORMED in parts_of(release.method):
         from dprct.study.informed_section import informed_from

@@ -39,7 +39,7 @@ from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedAsked
 from dprct.study.do_columns import all_on_derived, how_released
-from dprct.study.do_files import read_do
+from dprct.study.do_files import MergedFile, Others, read_do, stem
 from dprct.study.index_verdicts import UNSERVED
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served, columns_there, declared_condition
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from dprct.certificate.valid_groups import Level
     from dprct.dofile import Regression
-    from dprct.dofile.memory import Merges
     from dprct.study.study import Study
 
 
@@ -86,14 +85,6 @@ _NUMBERS = "the method makes a document of numbers, on which no do-file runs"
 _MOST_LEVELS = 50
 _ONLY = "the effects are the released ones"
 _TWO_STAGE = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
-
-
-@dataclass(frozen=True, slots=True)
-class MergedFile:
-    """A confidential file of which the released one was merged; its columns go together."""
-
-    columns: frozenset[str]
-    whole: bool = True  # whether it has no other people than the released file
 
 
 @dataclass(frozen=True, slots=True)
@@ -651,17 +642,6 @@ def _is_of(row: Regression, released: Released) -> bool:
     return any(name in wanted or name.removesuffix("_protected") in wanted for name in names)
 
 
-def stem(name: str) -> str:
-    """Return the name of a data file as do-files take it: without folder and ending.
-
-    Examples
-    --------
-    >>> stem("data/farms.dta"), stem("farms")
-    ('farms', 'farms')
-    """
-    return name.replace("\\", "/").rpartition("/")[2].removesuffix(".dta")
-
-
 _RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
     _cannot_run,
     _not_read,
@@ -672,23 +652,6 @@ _RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
     _made_columns,
 )
 """The rules in their order; what passes all of them is checked against the file's own statement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Others:
-    """What is known of other data files of a study's folder."""
-
-    headers: Mapping[str, Sequence[str]] = field(default_factory=dict)  # their columns, by name
-    # Those that were merged into the study's data.
-    parts: Mapping[str, MergedFile] = field(default_factory=dict)
-    key: str | None = None  # the column by which they were
-    # Columns that the study makes of those of its data, by their expressions.
-    derived: Mapping[str, str] = field(default_factory=dict)
-    # Files of public facts that the study merges as do-files do.
-    merges: Merges = field(default_factory=dict)
-    # Columns that are declared to have a value in every row.
-    never: frozenset[str] = frozenset()
-    unit: str = ""  # the column that says whose a row is, where somebody has several
 
 
 _ALONE = Others()

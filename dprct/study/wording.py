@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import MARK, marked, shown
-from dprct.estimate.moments.declared import Regression
 
 if TYPE_CHECKING:
     from dprct.results.plan import Plan
@@ -141,9 +140,8 @@ def spelled(value: Any) -> str:
         return f"{{{', '.join(f'{key} = {spelled(one)}' for key, one in value.items())}}}"
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(spelled, value))}]"
-    if isinstance(value, Regression):
-        return spelled(value.title)
-    return str(value)
+    titled = getattr(value, "title", None)  # of a declared regression
+    return str(value) if titled is None else spelled(titled)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from dprct.disk import read_toml
 from dprct.errors import StudyError
 from dprct.schema import Column, FileFacts, Schema
 from dprct.study.methods import METHODS
-from dprct.study.protect import planned
+from dprct.study.ready import planned
 from dprct.study.study import FROM_FILE
 
 if TYPE_CHECKING:

@@ -161,7 +161,7 @@ def test_numbers_are_those_of_the_class(
     method: str, written: Callable[..., Path], folder: Path
 ) -> None:
     """The study's model is the constructor's: with one seed they give the same numbers."""
-    from dprct.study.protect import bound_model
+    from dprct.study.ready import bound_model
 
     study = load_study(written(method))
     bound: Any = bound_model(study)

@@ -10,7 +10,8 @@ from dprct.certificate.page import text
 from dprct.errors import ConfirmationError
 from dprct.privacy.budget import Budget
 from dprct.study.approval import KIND, Approval, approval_of, approval_page
-from dprct.study.protect import bound_model, protected
+from dprct.study.protect import protected
+from dprct.study.ready import bound_model
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from dprct.privacy.budget import Budget
 from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema import Column, Schema, Unit
 from dprct.study.calibrated_section import CalibratedAsked, calibrated_from
-from dprct.study.protect import bound_model, ledger, planned, read_header, unaffordable
+from dprct.study.ready import bound_model, ledger, planned, read_header, unaffordable
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import load_study
 

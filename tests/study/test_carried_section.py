@@ -15,7 +15,7 @@ from dprct.errors import StudyError
 from dprct.schema import Column, FileFacts, Schema
 from dprct.study.expected_regressions import entries
 from dprct.study.package_page import OnFile
-from dprct.study.protect import open_points
+from dprct.study.ready import open_points
 from dprct.study.study import load_study
 from dprct.study.verdicts import of_file, of_study
 

@@ -22,8 +22,9 @@ from dprct.privacy.accountant import Accountant
 from dprct.results.ols import ols
 from dprct.schema import Schema
 from dprct.study.data_sets import packed_others, planned_verdicts, studies_of
-from dprct.study.protect import bound_model, study_of
-from dprct.study.verdicts import MergedFile, Others, Released, verdicts
+from dprct.study.do_files import MergedFile, Others
+from dprct.study.ready import bound_model, study_of
+from dprct.study.verdicts import Released, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from dprct.errors import StudyError
 from dprct.io.stata import read_dta, write_dta
 from dprct.schema import Schema
 from dprct.study.do_columns import written_out
-from dprct.study.protect import bound_model, confidential, open_points, study_of
+from dprct.study.ready import bound_model, confidential, open_points, study_of
 from dprct.study.study import study_from
 from dprct.study.verdicts import of_file, of_study
 

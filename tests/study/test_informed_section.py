@@ -16,7 +16,7 @@ from dprct.errors import StudyError
 from dprct.privacy.accountant import Accountant
 from dprct.published import GenModel, Hybrid
 from dprct.schema import Column, Schema
-from dprct.study.protect import bound_model, planned
+from dprct.study.ready import bound_model, planned
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import asked_from, load_study
 

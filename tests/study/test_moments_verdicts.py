@@ -18,8 +18,9 @@ from dprct.estimate.moments.results import Moments
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
 from dprct.study.moments_verdicts import Served
-from dprct.study.protect import bound_model, protected, study_of, written_files
+from dprct.study.protect import protected, written_files
 from dprct.study.reading import ServedRegression
+from dprct.study.ready import bound_model, study_of
 from dprct.study.verdicts import of_file, of_study
 
 if TYPE_CHECKING:

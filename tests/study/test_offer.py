@@ -10,7 +10,8 @@ import pytest
 
 from dprct.errors import ConfirmationError
 from dprct.privacy.accountant import find_ledger
-from dprct.study.offer import also_charged, offered, refuse_unpromised
+from dprct.study.offer import offered, refuse_unpromised
+from dprct.study.ready import also_charged
 from dprct.study.study import Study, load_study
 
 DATA = Path(__file__).parents[2] / "data"

@@ -29,7 +29,8 @@ from dprct.study.package import (
     write_package,
 )
 from dprct.study.package_page import OnFile, Side
-from dprct.study.protect import bound_model, protected, study_of, written_files
+from dprct.study.protect import protected, written_files
+from dprct.study.ready import bound_model, study_of
 from dprct.study.verdicts import Verdict
 
 if TYPE_CHECKING:

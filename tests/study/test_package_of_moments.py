@@ -24,7 +24,8 @@ from dprct.study.added_do_files import read_off_py
 from dprct.study.offer import offered
 from dprct.study.package import check_package, is_made, sides_of, write_package
 from dprct.study.package_page import OnMoments, cells_of, on_confidential, released
-from dprct.study.protect import confidential, released_file, study_of
+from dprct.study.protect import released_file
+from dprct.study.ready import confidential, study_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

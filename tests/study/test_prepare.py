@@ -22,7 +22,7 @@ from dprct.study.do_files import read_do
 from dprct.study.offer import offered
 from dprct.study.package import check_package, write_package
 from dprct.study.prepare import MERGED_BY, merges_in
-from dprct.study.protect import (
+from dprct.study.ready import (
     bound_model,
     confidential,
     header_and_rows,

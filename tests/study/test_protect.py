@@ -21,13 +21,13 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
 from dprct.release import Marginals, MVHistogram, histogram
 from dprct.schema import Column, Schema
-from dprct.study.protect import (
+from dprct.study.protect import protected
+from dprct.study.ready import (
     all_open_points,
     bound_model,
     ledger,
     open_points,
     planned,
-    protected,
     read_header,
     study_of,
 )

@@ -23,8 +23,8 @@ from dprct.study.draft import _step, draft, regression_lines
 from dprct.study.offer import offered
 from dprct.study.package import check_package, write_package
 from dprct.study.prepare import ROWS_BY, merges_in
-from dprct.study.protect import (
-    _noting_merged,
+from dprct.study.protect import _noting_merged
+from dprct.study.ready import (
     all_open_points,
     bound_model,
     confidential,

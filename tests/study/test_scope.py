@@ -17,7 +17,8 @@ from dprct.privacy.budget import Budget
 from dprct.release import MVHistogram
 from dprct.schema import Column, Schema
 from dprct.study.draft import draft
-from dprct.study.protect import bound_model, declared_tables, open_points
+from dprct.study.protect import declared_tables
+from dprct.study.ready import bound_model, open_points
 from dprct.study.sections import Scope, matching, named
 from dprct.study.study import load_study, study_from
 from dprct.study.verdicts import of_study

@@ -24,6 +24,7 @@ from dprct.estimate.experiment import Experiment, policy_of
 from dprct.formula import parse
 from dprct.formula.expressions import spelled
 from dprct.io import read
+from dprct.io.formats import is_file
 from dprct.lazy import pandas as pd
 from dprct.model import Facts
 from dprct.privacy.noise import source
@@ -52,10 +53,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-_FILES = (
-    *(".dta", ".csv", ".parquet", ".tab", ".tsv"),
-    *(".sav", ".zsav", ".por", ".sas7bdat", ".xpt", ".rds", ".rda", ".rdata"),
-)
 _DIGITS = 10
 
 
@@ -77,17 +74,6 @@ class Linear:
         parts = [f"{self.constant:.{_DIGITS}g}"]
         parts += [f"{slope:.{_DIGITS}g}*{spelled(name)}" for name, slope in self.slopes]
         return " + ".join(parts).replace("+ -", "- ")
-
-
-def is_file(rule: str | os.PathLike[str]) -> bool:
-    """Whether an index is the path of a data file rather than a formula.
-
-    Examples
-    --------
-    >>> is_file("pilot.csv"), is_file("2 + 1.5*age")
-    (True, False)
-    """
-    return isinstance(rule, os.PathLike) or Path(rule).suffix.lower() in _FILES
 
 
 def pilot_index(path: Path, outcome: str, columns: tuple[str, ...], schema: Schema) -> Linear:

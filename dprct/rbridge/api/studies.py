@@ -20,13 +20,8 @@ from dprct.rbridge.registry import export
 from dprct.study.approval import approval_of
 from dprct.study.offer import offered, written_again
 from dprct.study.package import check_package, write_package
-from dprct.study.protect import (
-    all_open_points,
-    bound_model,
-    check_places,
-    released_file,
-    study_of,
-)
+from dprct.study.protect import check_places, released_file
+from dprct.study.ready import all_open_points, bound_model, study_of
 from dprct.study.several_studies import rehearsed, resumed, saying_what_was_made, to_be_made
 from dprct.study.verdicts import summary
 
