@@ -104,6 +104,9 @@ _MOMENTS = tuple(Fraction(k, 100) for k in (2, 4, 7, 10, 15, 20, 30))
 _SQUARES = tuple(Fraction(k, 100) for k in (2, 4, 6, 8, 12, 16, 20, 25, 30, 40, 50, 60, 70))
 """Shares that a plan chooses among; the effects have what is left."""
 
+_LEAST_OF_STEPS = Fraction(1, 20)
+"""Of mu squared, what effects and squares have beside models of an index."""
+
 _FITS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Planned standard deviations of the outcome that a plan clips fits at; 0 uses no covariates."""
 
@@ -682,7 +685,7 @@ class Chosen:
         Moments stay what they are.
         """
         left = whole - others - self.moments
-        if left <= 0:
+        if left < _LEAST_OF_STEPS:
             return math.inf
         found, times = 0.0, float(left / (self.left - self.moments))
         for one in self.planned:
@@ -739,7 +742,7 @@ def chosen_shares(
     planners = [_planner(bound, layout, design) for bound in steps.bound]
     to_tell = told_above(steps, layout)
     for share in first:
-        a = max(share * left, least)
+        a = max(share * left, min(least, left / 2))
         s2 = noise_of(math.sqrt(a) * mu)[1]
         kept = [
             kept_of(b, layout, s2, guess) if use and a > LEAST_MOMENTS * left else 0.0

@@ -475,6 +475,19 @@ def test_the_budget_is_divided_by_need_from_public_facts() -> None:
     assert read["moments"] > shares["moments"]
 
 
+@pytest.mark.parametrize("epsilon", [0.05, 8])
+def test_many_models_leave_something_for_one_regression(epsilon: float) -> None:
+    """Planted: moments as large as first steps want them, which left nothing."""
+    kinds = [{"where": f"x > {at}"} for at in range(-2, 3)] + [{"cov_type": "nonrobust"}]
+    asked = [Regression("y ~ treat + x", family="logit", name=str(at), **kind)  # type: ignore[arg-type]
+             for at, kind in enumerate(kinds * 3)]  # fmt: skip
+    own = model(Regression("income ~ treat + x"), *asked)
+    shares: Any = own._allocated(dprct.Budget(epsilon, 1e-6)).shares
+    assert sum(shares.values()) == 1
+    assert shares["effects"] > 0.01
+    assert min(shares.values()) > 0
+
+
 @pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
 @pytest.mark.parametrize("clusters", [None, "village"])
 def test_the_plan_says_the_errors_of_models(family: Any, clusters: str | None) -> None:
