@@ -37,7 +37,7 @@ class ClusterFacts:
     def __post_init__(self) -> None:
         _check_largest(self.largest)
         for name, value in (("icc", self.icc), ("mean_bounds", self.mean_bounds)):
-            object.__setattr__(self, name, _own(value))
+            object.__setattr__(self, name, own(value))
         icc, means = _each(self.icc), _each(self.mean_bounds)
         for name, value in icc.items():
             _correlation(value, name)
@@ -91,11 +91,17 @@ def _check_largest(largest: object) -> None:
         )
 
 
-def _own(value: Any) -> Any:
-    """Return a copy that the caller cannot change."""
+def own(value: Any) -> Any:
+    """Return a copy that the caller cannot change.
+
+    Examples
+    --------
+    >>> own({"north": [0.2, 0.3]}), own(0.5)
+    ({'north': (0.2, 0.3)}, 0.5)
+    """
     if isinstance(value, Mapping):
-        return {name: _own(one) for name, one in value.items()}
-    return tuple(value) if isinstance(value, list) else value
+        return {name: own(one) for name, one in value.items()}
+    return tuple(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
 
 
 def _each(value: Any) -> dict[str, Any]:

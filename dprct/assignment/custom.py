@@ -100,13 +100,8 @@ class Custom(Design):
             arms = len(groups.names) - int(implicit)
             law = shares_of(shares, None, arms, implicit=implicit)
             law = law if implicit else law.without_control()
-        for name, value in (
-            ("procedure", procedure),
-            ("groups", groups),
-            ("inputs", checked_names(uses, "uses") if uses else ()),
-            ("law", law),
-        ):
-            object.__setattr__(self, name, value)
+        inputs = checked_names(uses, "uses") if uses else ()
+        self._set(procedure=procedure, groups=groups, inputs=inputs, law=law)
 
     @property
     def uses(self) -> tuple[str, ...]:

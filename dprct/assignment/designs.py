@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.arguments import checked, given
-from dprct.assignment.clusters import ClusterFacts
+from dprct.assignment.clusters import ClusterFacts, own
 from dprct.assignment.groups import (
     Design,
     Groups,
@@ -195,7 +195,7 @@ class Allotted(Design):
         groups = indicators(arms, control=control) if self.arm is None else levels(self.arm, arms)
         self._set(
             arms=tuple(arms) if implicit else groups.names,
-            shares=_own(self.shares),
+            shares=own(self.shares),
             groups=groups,
             law=law if control else law.without_control(),
         )
@@ -302,10 +302,6 @@ class Allotted(Design):
         bad = [name for name, off in zip(self.groups.names, wrong, strict=True) if off]
         return [f"{_counted(bad)} of the {what} in {where}, rounded down or up"] if bad else []
 
-    def _set(self, **values: object) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
 
 @dataclass(frozen=True)
 class Counted(Allotted):
@@ -346,13 +342,6 @@ class Counted(Allotted):
             return super()._share_text(names)
         sizes = [*map(str, self.counts), "the rest"]  # type: ignore[arg-type]
         return ", ".join(f"{name} {size}" for name, size in zip(names, sizes, strict=False))
-
-
-def _own(shares: Any) -> Any:
-    """Return a copy of shares that the caller cannot change."""
-    if isinstance(shares, Mapping):
-        return {block: _own(row) for block, row in shares.items()}
-    return shares if shares is None or isinstance(shares, Real) else tuple(shares)
 
 
 def _whole_numbers(counts: Sequence[float] | float, arms: int) -> tuple[int, ...]:

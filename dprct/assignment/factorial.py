@@ -17,6 +17,7 @@ from dprct.assignment.groups import (
     Groups,
     checked_names,
     indicators,
+    level_text,
     levels,
     quoted,
 )
@@ -104,12 +105,7 @@ class Factorial(Design):
             combinations, groups = places, _crossed(found, places)
         else:
             combinations, groups = _mapped(found, places, arms, arm)
-        for name, value in (
-            ("factors", found),
-            ("combinations", tuple(combinations)),
-            ("groups", groups),
-        ):
-            object.__setattr__(self, name, value)
+        self._set(factors=found, combinations=tuple(combinations), groups=groups)
 
     @property
     def arms(self) -> tuple[Level, ...]:
@@ -212,7 +208,7 @@ def _crossed(factors: tuple[Design, ...], places: list[Combination]) -> Groups:
 def _said(groups: Groups, place: int) -> str:
     name = groups.names[place]
     if len(groups.columns) == 1 and groups.columns[0] not in groups.names:
-        return f"{groups.columns[0]}={name if isinstance(name, str) else f'{name:g}'}"
+        return f"{groups.columns[0]}={level_text(name)}"
     return str(name)
 
 

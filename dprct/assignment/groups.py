@@ -356,7 +356,7 @@ def quoted(names: Iterable[object]) -> str:
 
 def _listed(values: set[Level]) -> str:
     shown = sorted(values, key=str)
-    text = ", ".join(value if isinstance(value, str) else f"{value:g}" for value in shown)
+    text = ", ".join(map(level_text, shown))
     return f"allowed are {text}"
 
 
@@ -694,7 +694,7 @@ class Design(ABC):
         for name, values in zip(self.groups.names, np.asarray(chances).T, strict=True):
             low, high = float(values.min()), float(values.max())
             range_ = f"{low:.4g}" if np.isclose(low, high) else f"{low:.4g} to {high:.4g}"
-            lines.append(f"  Probability of {_shown(name)}: {range_}")
+            lines.append(f"  Probability of {level_text(name)}: {range_}")
         return "\n".join(lines)
 
     @abstractmethod
@@ -716,6 +716,17 @@ class Design(ABC):
     def __str__(self) -> str:
         return self.describe()
 
+    def _set(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
-def _shown(name: Level) -> str:
+
+def level_text(name: Level) -> str:
+    """Return a level as text, a number as short as it is.
+
+    Examples
+    --------
+    >>> level_text(1.0), level_text("cash")
+    ('1', 'cash')
+    """
     return name if isinstance(name, str) else f"{name:g}"

@@ -146,7 +146,8 @@ class NoisyEffect:
     def detectable(self, alpha: float, power: float) -> float:
         """Effect that a test of size alpha finds with this power."""
         spread = math.fsum(part.value for part in self.variances)
-        return self.half_width(alpha) + _quantile(2 * (1 - power), spread, self.scales, self.size)
+        beyond = quantile(2 * (1 - power), spread, self.scales, self.size)
+        return self.half_width(alpha) + float(beyond)
 
     def variance(self, alpha: float) -> float:
         """Return the sampling variance that the interval of a level uses."""
@@ -154,11 +155,11 @@ class NoisyEffect:
 
     def half_width(self, alpha: float) -> float:
         """Return q: the interval of level ``1 - alpha`` is value -+ q."""
-        return _quantile(float(alpha), self.variance(alpha), self.scales, self.size)
+        return float(quantile(alpha, self.variance(alpha), self.scales, self.size))
 
     def noise_half_width(self, alpha: float) -> float:
         """Half width without sampling error."""
-        return _quantile(float(alpha), 0.0, self.scales, self.size)
+        return float(quantile(alpha, 0.0, self.scales, self.size))
 
     def standard_error(self, alphas: Sequence[float]) -> float:
         """Return the largest q / z over the alphas at which z-intervals are to cover."""
@@ -272,12 +273,6 @@ def against_control(means: Sequence[NoisyMean]) -> tuple[NoisyEffect, ...]:
         combined(means, [(i == a) - (i == 0) for i in range(len(means))])
         for a in range(1, len(means))
     )
-
-
-@lru_cache(maxsize=4096)
-def _quantile(alpha: float, variance: float, scales: tuple[float, ...], size: int = 1) -> float:
-    """Return one quantile; plans and results ask for the same ones many times."""
-    return float(quantile(alpha, variance, scales, size))
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,15 @@ import numpy as np
 from dprct.arguments import given
 from dprct.assignment.designs import design_of
 from dprct.assignment.factorial import Factorial
-from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
+from dprct.assignment.groups import (
+    CONTROL,
+    ROWS,
+    Design,
+    Units,
+    combined,
+    level_text,
+    units_of,
+)
 from dprct.errors import ParameterError, SchemaError
 from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
@@ -206,11 +214,6 @@ def cluster_unit(design: Design, largest: int) -> Unit:
     return Unit(f"cluster of {columns}", columns, largest)
 
 
-def clusters_of(design: Design) -> tuple[str, ...]:
-    """Columns that name the units of assignment; empty where single rows were assigned."""
-    return _cluster_columns(design)
-
-
 def blocks_of(design: Design, blocks: BlockRule) -> tuple[str, ...]:
     """Return the block columns that an estimate uses; none where the rule is to ignore them."""
     return _columns_of(design, blocks)[0]
@@ -252,7 +255,7 @@ def _control_first(
     names = design.groups.names
     wanted = CONTROL if control is None else control
     if not isinstance(wanted, (str, int, float)) or wanted not in names:
-        shown = ", ".join(map(_shown, names))
+        shown = ", ".join(map(level_text, names))
         if control is None:
             raise ParameterError(
                 "every group of the design is an arm, and ``control=`` does not say with which to "
@@ -263,7 +266,7 @@ def _control_first(
         raise ParameterError("the design has one group; effects need a control group and an arm")
     first = names.index(wanted)
     order = [first, *(i for i in range(len(names)) if i != first)]
-    return tuple(_shown(names[i]) for i in order), tuple(order)
+    return tuple(level_text(names[i]) for i in order), tuple(order)
 
 
 def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -275,7 +278,7 @@ def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tup
             "blocks to pools"
         )
     block = tuple(getattr(design, "block_columns", ()))
-    cluster = _cluster_columns(design)
+    cluster = clusters_of(design)
     if isinstance(blocks, Mapping) and not block:
         raise ParameterError(
             f"``blocks=`` pools blocks, and a ``{type(design).__name__}`` design has "
@@ -290,11 +293,14 @@ def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tup
     return (() if blocks == "ignore" else block), cluster
 
 
-def _cluster_columns(design: Design) -> tuple[str, ...]:
-    """Columns that were assigned as a whole; in a factorial design, by all factors alike."""
+def clusters_of(design: Design) -> tuple[str, ...]:
+    """Columns that were assigned as a whole; in a factorial design, by all factors alike.
+
+    Empty where single rows were assigned.
+    """
     if not isinstance(design, Factorial):
         return tuple(getattr(design, "cluster_columns", ()))
-    found = {_cluster_columns(factor) for factor in design.factors}
+    found = {clusters_of(factor) for factor in design.factors}
     if len(found) > 1:
         raise ParameterError(
             "the factors assign different units, some of them clusters, for which no variance is "
@@ -340,10 +346,6 @@ def _largest(
             "a cluster has more rows than ``largest=`` of the design; declare the true limit"
         )
     return declared
-
-
-def _shown(name: Level) -> str:
-    return name if isinstance(name, str) else f"{name:g}"
 
 
 def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64]) -> Units:
@@ -540,7 +542,7 @@ def _legal(column: Column, groups: Groups) -> tuple[float | str, ...]:
             "declare ``missing='never'``, as everybody is in some group"
         )
     if column.levels is None or not set(column.levels) <= known:
-        shown = ", ".join(x if isinstance(x, str) else f"{x:g}" for x in sorted(known, key=str))
+        shown = ", ".join(map(level_text, sorted(known, key=str)))
         raise SchemaError(
             f"treatment {name!r} is private, and the schema allows values of it that no group of "
             f"the design has; declare its levels, here {shown}"

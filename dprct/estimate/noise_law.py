@@ -333,19 +333,19 @@ def quantile(
     a, v = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(variance, np.float64))
     if not ((a > 0) & (a < 1)).all():
         raise ParameterError("alpha is outside (0, 1); give a number such as 0.05")
-    if len(scales) > 2 or size > 1:
-        return quantile_of_sum(a, v, scales, size)
     if a.ndim == 0:  # of plans and effects, which ask for the same again and again
-        return np.asarray(_quantile_of_one(float(a), float(v), scales))
-    return _quantiles(a, v, scales)
+        return np.asarray(_quantile_of_one(float(a), float(v), scales, size))
+    return _quantiles(a, v, scales, size)
 
 
 @lru_cache(maxsize=4096)
-def _quantile_of_one(alpha: float, variance: float, scales: tuple[float, ...]) -> float:
-    return float(_quantiles(np.asarray(alpha), np.asarray(variance), scales))
+def _quantile_of_one(alpha: float, variance: float, scales: tuple[float, ...], size: int) -> float:
+    return float(_quantiles(np.asarray(alpha), np.asarray(variance), scales, size))
 
 
-def _quantiles(a: Array, v: Array, scales: tuple[float, ...]) -> Array:
+def _quantiles(a: Array, v: Array, scales: tuple[float, ...], size: int) -> Array:
+    if len(scales) > 2 or size > 1:
+        return quantile_of_sum(a, v, scales, size)
     parts = _mixture(scales)
     low = np.zeros(a.shape)
     # P(|N + L| > q) is at most the sum of what each part exceeds at its share of q

@@ -138,8 +138,6 @@ _BEFORE_A = ord("A") - 1
 def special_missing(path: Path, header: Any) -> dict[str, NDArray[np.int8]] | None:
     """Places of ``.A`` to ``.Z`` in a SAS transport file, by column: 1 to 26, else 0.
 
-    pyreadstat reads them as plain missing.
-
     pyreadstat reads them as plain missing.  None where the rows do not lie as its header says, so
     that nothing can be said.
 

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 _IN_NUMBERS = b"0123456789+-.eE\n"
 _ZEROS_FIRST = re.compile(r"\n[+-]?0\d", re.ASCII)
 _LONG_WHOLE = re.compile(r"^[+-]?\d{16,}$", re.ASCII | re.MULTILINE)
-_ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fromkeys(
+ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fromkeys(
     ("", "NA", "NaN", "nan"), 0
 )
+"""Cells that are missing, with the number of their code."""
 _NO_DATE = re.compile(r"^(?!\d{4}-\d{2}-\d{2}$)", re.ASCII | re.MULTILINE)
 _DAY = "%tdCCYY-NN-DD"
 _FIRST_DAY = int(np.datetime64("1960-01-01", "D").astype(np.int64))  # of Stata, since 1970
@@ -149,7 +150,7 @@ class _Kind:
         """Narrow down by more cells, which are matched as the lines of one text: it is faster."""
         if not (self.number or self.date):
             return
-        present = [*{*cells} - _ABSENT.keys()]
+        present = [*{*cells} - ABSENT.keys()]
         if not present:
             return
         self.seen = True
@@ -231,7 +232,7 @@ def _check_header(names: list[str], file: str) -> None:
 
 def _numbers(cells: Sequence[str], form: str) -> NDArray[np.float64]:
     """Numbers and missing codes of cells that were seen to be such, or dates."""
-    codes = np.fromiter(map(_ABSENT.get, cells, repeat(-1)), np.int8, len(cells))
+    codes = np.fromiter(map(ABSENT.get, cells, repeat(-1)), np.int8, len(cells))
     out = tagged(np.maximum(codes, 0))
     there = codes < 0
     present = cells if np.all(there) else list(compress(cells, there.tolist()))

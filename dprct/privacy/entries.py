@@ -549,12 +549,12 @@ def seen(raw: bytes, state: os.stat_result | None) -> Seen:
     if running.entries != len(records[_ENTRY]) or len(ids) != running.entries:
         raise Damage("it has not the entries that its last line counts")
     reasons = [_read(line, _SEPARATE)["why"] for line in records[_SEPARATE]]
+    lazily: dict[str, Any] = {
+        name: Lines(records[kind], read) for name, (kind, read) in _RECORDS.items()
+    }
     ledger = replace(
         ledger,
-        entries=Lines(records[_ENTRY], _entry),
-        contents=Lines(records[_CONTENT], lambda line: Content(**_read(line, _CONTENT))),
-        saved=Lines(records[_SAVED], lambda line: Saved(**_read(line, _SAVED))),
-        openings=Lines(records[_OPENING], lambda line: Opening(**_read(line, _OPENING))),
+        **lazily,
         separate=reasons[-1] if reasons else None,
         running=running,
     )
@@ -642,14 +642,8 @@ def _as_one_value(raw: bytes) -> Ledger:
 def _with_records(ledger: Ledger, lines: Iterable[bytes]) -> Ledger:
     """Return a ledger with the records of further lines; its sums are not counted on."""
     records = _sorted(lines)
-    kinds: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
-        "entries": (_ENTRY, _entry),
-        "contents": (_CONTENT, lambda line: Content(**_read(line, _CONTENT))),
-        "saved": (_SAVED, lambda line: Saved(**_read(line, _SAVED))),
-        "openings": (_OPENING, lambda line: Opening(**_read(line, _OPENING))),
-    }
     more: dict[str, Any] = {}
-    for name, (kind, read) in kinds.items():
+    for name, (kind, read) in _RECORDS.items():
         known = getattr(ledger, name)
         for line in records[kind]:
             known = known.followed_by(read(line))
@@ -689,6 +683,15 @@ def _entry(line: bytes) -> Entry:
         if isinstance(error, DprctError):
             raise LedgerError(f"an entry of it contradicts itself ({marked(error)})") from error
         raise LedgerError(f"an entry of it cannot be read (``{type(error).__name__}``)") from error
+
+
+_RECORDS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
+    "entries": (_ENTRY, _entry),
+    "contents": (_CONTENT, lambda line: Content(**_read(line, _CONTENT))),
+    "saved": (_SAVED, lambda line: Saved(**_read(line, _SAVED))),
+    "openings": (_OPENING, lambda line: Opening(**_read(line, _OPENING))),
+}
+"""Of each kind of record how its lines begin, and what they say."""
 
 
 def _id(line: bytes) -> str:

@@ -31,7 +31,7 @@ from dprct.privacy.aggregates import (
 )
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import Charge
-from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace, laplace_scale
+from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace, Pure, laplace_scale
 from dprct.privacy.noise import Tail, interval_context
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def pure_threshold(cells: int, n: int, exponent: Fraction) -> int:
     41
     """
     allowed = n * SPURIOUS_SHARE
-    return _smallest(
+    return smallest(
         lambda t: bool(spurious_rows(cells, exponent, t) * allowed.denominator <= allowed.numerator)
     )
 
@@ -95,7 +95,7 @@ def stability_threshold(delta: Fraction, exponent: Fraction) -> int:
     >>> stability_threshold(Fraction(1, 10**6), Fraction(1, 2))
     28
     """
-    return _smallest(lambda t: lone_cell_seen(exponent, t) <= delta)
+    return smallest(lambda t: lone_cell_seen(exponent, t) <= delta)
 
 
 def lone_cell_seen(exponent: Fraction, threshold: int) -> Fraction:
@@ -118,7 +118,7 @@ def lone_cell_seen(exponent: Fraction, threshold: int) -> Fraction:
     return upper
 
 
-def _smallest(holds: Callable[[int], bool]) -> int:
+def smallest(holds: Callable[[int], bool]) -> int:
     """Return the smallest t >= 1 at which a condition holds that then holds for good."""
     high = 1
     while not holds(high):
@@ -164,7 +164,7 @@ class HistogramRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class SparseHistogram:
+class SparseHistogram(Pure):
     """Noisy counts of all K cells that reach a public threshold: pure differential privacy.
 
     Parameters
@@ -237,15 +237,6 @@ class SparseHistogram:
     def expected_spurious_rows(self) -> float:
         """Expected sum of the released counts of cells that nobody is in, at most n / 20."""
         return float(spurious_rows(self.cells, 1 / Fraction(self.scale), self.threshold))
-
-    @property
-    def budget(self) -> Budget:
-        """Pure epsilon."""
-        return Budget(self.epsilon)
-
-    def cost(self) -> Charge:
-        """Return the pure charge."""
-        return Charge(self.budget, "pure")
 
     def describe(self) -> str:
         """Return the law in one sentence, from public numbers."""
@@ -528,12 +519,10 @@ class OneWayHistograms:
         relation: Relation = "replace-one",
     ) -> None:
         budget = Budget.asked(epsilon, delta)
-        if relation not in MOVED_ROWS:
-            raise ParameterError(f"``relation={relation!r}``; allowed: {', '.join(MOVED_ROWS)}")
         object.__setattr__(self, "epsilon", budget.epsilon)
         object.__setattr__(self, "radices", checked_radices(radices))
         object.__setattr__(self, "delta", budget.delta)
-        object.__setattr__(self, "relation", relation)
+        object.__setattr__(self, "relation", _known(relation))
         object.__setattr__(self, "mechanism", self._made())
 
     @property

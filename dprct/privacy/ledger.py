@@ -353,12 +353,12 @@ class LedgerFile:
                 state = os.fstat(file.fileno())
             self._pending.unlink()
         except OSError as error:
-            self._forget_append()
+            self._seen = None
             raise LedgerError(
                 f"cannot write {self.path}: {error.strerror}; make room, or its folder writable"
             ) from error
         except LedgerError:
-            self._forget_append()
+            self._seen = None
             raise
         self._seen = known.followed(ledger, lines, end, digest, state)
 
@@ -369,9 +369,6 @@ class LedgerFile:
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
-
-    def _forget_append(self) -> None:
-        self._seen = None
 
     def check_writable(self) -> None:
         """Refuse, before a charge, what would keep its released state from being saved."""

@@ -285,8 +285,25 @@ class Mechanism(Protocol):
         """Return the law of the noise in one sentence, from public numbers."""
 
 
+class Pure:
+    """What a mechanism of pure privacy claims, and what it costs."""
+
+    __slots__ = ()
+
+    epsilon: Fraction
+
+    @property
+    def budget(self) -> Budget:
+        """Pure epsilon."""
+        return Budget(self.epsilon)
+
+    def cost(self) -> Charge:
+        """Return the pure charge."""
+        return Charge(self.budget, "pure")
+
+
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplace:
+class DiscreteLaplace(Pure):
     r"""Independent discrete Laplace noise on an integer vector: pure differential privacy.
 
     Parameters
@@ -332,15 +349,6 @@ class DiscreteLaplace:
         rate = 1 / self.scale  # sinh(rate / 2) in a form that a large rate does not overflow
         return math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
 
-    @property
-    def budget(self) -> Budget:
-        """Pure epsilon."""
-        return Budget(self.epsilon)
-
-    def cost(self) -> Charge:
-        """Return the pure charge."""
-        return Charge(self.budget, "pure")
-
     def describe(self) -> str:
         """Return the law of the noise in one sentence."""
         return (
@@ -362,7 +370,7 @@ class DiscreteLaplace:
 
 
 @dataclass(frozen=True, slots=True)
-class CubeNoise:
+class CubeNoise(Pure):
     r"""Discrete noise on several statistics at once, uniform in cubes: pure differential privacy.
 
     Parameters
@@ -424,15 +432,6 @@ class CubeNoise:
         logs = self.size * np.log(2 * t + 1.0) - t / self.scale
         weights = np.exp(logs - logs.max())
         return float(np.sqrt((weights * t * (t + 1)).sum() / weights.sum() / 3))
-
-    @property
-    def budget(self) -> Budget:
-        """Pure epsilon."""
-        return Budget(self.epsilon)
-
-    def cost(self) -> Charge:
-        """Return the pure charge."""
-        return Charge(self.budget, "pure")
 
     def describe(self) -> str:
         """Return the law of the noise in one sentence."""

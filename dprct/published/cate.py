@@ -356,9 +356,6 @@ class CATE(
             )
         return found
 
-    def _state(self, drawn: dict[str, EBMFit | Plugged]) -> dict[str, Any]:
-        return {}  # there is no charge with which anything could be kept
-
     def _read(self, drawn: dict[str, EBMFit | Plugged], paid: Paid) -> PublishedCATEResults:
         spec = self.spec
         return PublishedCATEResults(
@@ -384,66 +381,46 @@ class CATE(
         """Fit one part, given what was fitted on others."""
         spec = self.spec
         part, names = spec.parted(name, self.facts, budget), [*spec.features]
-        with_treatment = spec.with_treatment(name)
-        if spec.as_printed:
-            return self._as_printed(name, X, rows, found, part.budget, seed, with_treatment)
-        if with_treatment:
+        y, weights = rows.treated if name == "propensity" else rows.outcome, None
+        if spec.with_treatment(name):
             X, names = _with(X, rows.treated), [*names, TREATED]
-        y = rows.treated if name == "propensity" else rows.outcome
-        if name == "effect" and spec.learner != "s":
-            y = self._pseudo(X, rows, found)
+        elif name == "effect":
+            y, weights = self._pseudo(X, rows, found)
+        if spec.as_printed:
+            classifies = name == "propensity"
+            return printed_ebm(
+                X, y, names, part.budget, weights=weights, classifies=classifies, seed=seed
+            )
         if spec.base is not None:
             return plugged(checked_learner(spec.base(part), name), part, X, y)
         return fitted_ebm(X, y, names, part.bounds, part.target, part.budget, seed)
 
-    def _as_printed(
-        self,
-        name: str,
-        X: Array,
-        rows: CodedRows,
-        found: Mapping[str, EBMFit | Plugged],
-        budget: Budget,
-        seed: int | None,
-        with_treatment: bool,
-    ) -> EBMFit:
-        """Fit one part as Algorithm 2 (and section 3.1 for the R- and S-learner) prints it."""
-        fit = partial(printed_ebm, names=self.spec.features, budget=budget, seed=seed)
-        treated = rows.treated
-        if with_treatment:
-            names = (*self.spec.features, TREATED)
-            return fit(_with(X, treated), rows.outcome, names=names)
-        if name == "propensity":
-            return fit(X, treated, classifies=True)
-        if name == "outcome":
-            return fit(X, rows.outcome)
+    def _pseudo(
+        self, X: Array, rows: CodedRows, found: Mapping[str, EBMFit | Plugged]
+    ) -> tuple[Array, Array | None]:
+        """Return the pseudo-outcomes (n,), and weights where Algorithm 2 has them.
+
+        Nuisances are within public bounds, unless as printed (section 3.1 for the R-learner).
+        """
+        spec, (low, high) = self.spec, (self.facts.low, self.facts.high)
         e: Array | float = 0.5 if self.facts.e is None else float(self.facts.e)
         if "propensity" in found:
             e = found["propensity"].at(X)
-        mu = found["outcome"]
-        if self.spec.learner == "r":
-            ratio, weights = residual_ratio(rows, mu.at(X), e)
-            return fit(X, ratio, weights=weights)
-        control, arm = (mu.at(_with(X, np.full(len(X), a))) for a in (0.0, 1.0))
-        return fit(X, doubly_robust(rows, control, arm, e))
-
-    def _pseudo(self, X: Array, rows: CodedRows, found: Mapping[str, EBMFit | Plugged]) -> Array:
-        """Return the pseudo-outcomes (n,); nuisances are within public bounds."""
-        low, high = self.facts.low, self.facts.high
-        e: Array | float = 0.5 if self.facts.e is None else float(self.facts.e)
-        if "propensity" in found:
-            trim = trim_of(self.spec.trim)
-            e = np.clip(found["propensity"].at(X), trim, 1 - trim)
+            if not spec.as_printed:
+                trim = trim_of(spec.trim)
+                e = np.clip(e, trim, 1 - trim)
         middle: Array | float = low / 2 + high / 2
-        mu = found.get("outcome")
-        if self.spec.learner == "r":
-            mean = middle if mu is None else np.clip(mu.at(X), low, high)
-            return residual_ratio(rows, mean, e)[0]
-        if mu is None:
-            return doubly_robust(rows, middle, middle, e)
-        control, treated = (
-            np.clip(mu.at(_with(X, np.full(len(X), arm))), low, high) for arm in (0, 1)
-        )
-        return doubly_robust(rows, control, treated, e)
+
+        def mean(*arm: Array) -> Array | float:
+            if "outcome" not in found:
+                return middle
+            at = found["outcome"].at(np.column_stack([X, *arm]))
+            return at if spec.as_printed else np.clip(at, low, high)
+
+        if spec.learner == "r":
+            return residual_ratio(rows, mean(), e)
+        control, treated = mean(np.zeros(len(X))), mean(np.ones(len(X)))
+        return doubly_robust(rows, control, treated, e), None
 
     def __repr__(self) -> str:
         spec = self.spec

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dprct.privacy.composition import Charge
     from dprct.privacy.mechanisms import Mechanism
     from dprct.privacy.noise import NoiseSource
-    from dprct.schema import Schema
 
 UNCHARGED = "charged to no ledger, because nothing is promised: it is in no total"
 
@@ -37,24 +36,6 @@ class Unpriced(Allocation):
         raise ParameterError("a release without a guarantee is not charged; note it in the ledger")
 
 
-def charged_or_noted(
-    schema: Schema,
-    guarantee: Guarantee,
-    method: str,
-    accountant: Accountant | None,
-    noise: NoiseSource,
-) -> Receipt:
-    """Charge the promised part; record the rest, without a price, in a ledger next to the data."""
-    if guarantee.measure != "none":
-        return charged(schema, guarantee, method, accountant, noise)
-    if accountant is not None:
-        raise ParameterError(
-            "an accountant was given, but a fit without a guarantee has no price and is in no "
-            "total; leave accountant out"
-        )
-    return Receipt(UNCHARGED + noted(schema, guarantee, method, noise))
-
-
 class PublishedModel(Model[AnySpec, AnyFacts, Drawn, AnyResult]):
     """A published algorithm bound to a table; a fit is charged if it promises anything."""
 
@@ -65,7 +46,18 @@ class PublishedModel(Model[AnySpec, AnyFacts, Drawn, AnyResult]):
         accountant: Accountant | None,
         noise: NoiseSource,
     ) -> Receipt:
-        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
+        """Charge the promised part; record the rest, without a price, in a ledger by the data."""
+        if guarantee.measure != "none":
+            return charged(self.schema, guarantee, self.method, accountant, noise)
+        if accountant is not None:
+            raise ParameterError(
+                "an accountant was given, but a fit without a guarantee has no price and is in no "
+                "total; leave accountant out"
+            )
+        return Receipt(UNCHARGED + noted(self.schema, guarantee, self.method, noise))
+
+    def _state(self, drawn: Drawn) -> Mapping[str, Any]:
+        return {}
 
     def _revived(self, state: Mapping[str, Any]) -> Drawn:
         raise LedgerError(

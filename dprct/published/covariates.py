@@ -18,7 +18,7 @@ from dprct.schema.columns import FileFacts
 from dprct.schema.tables import eager, numbers_of, text_of, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dprct.release.release import ReleaseModel
     from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
+    from dprct.schema.tables import Frame
 
 XMethod = Literal["strict", "marginals", "published"]
 Columns = Mapping[str, "NDArray[Any]"]
@@ -146,11 +147,14 @@ def _given(frame: object, schema: Schema, wanted: tuple[str, ...], rows: int) ->
             f"x_method is a frame of {len(found)} rows; give released covariates for all {rows}"
         )
     validate(schema, found, wanted)
+    return arrays_of(found, schema, wanted)
+
+
+def arrays_of(frame: Frame, schema: Schema, names: Iterable[str]) -> Columns:
+    """Return columns of a frame, (n,), text as it is and numbers with their missing codes."""
     return {
-        name: text_of(found, name) if schema.column(name).is_text else _numbers(found, name)
-        for name in wanted
+        name: text_of(frame, name)
+        if schema.column(name).is_text
+        else np.array(numbers_of(frame, name)[0], np.float64)
+        for name in names
     }
-
-
-def _numbers(frame: Any, name: str) -> NDArray[np.float64]:
-    return np.array(numbers_of(frame, name)[0], np.float64)

@@ -16,8 +16,15 @@ from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.privacy.aggregates import MOVED_ROWS
 from dprct.privacy.budget import Guarantee
-from dprct.published.charging import Unpriced, charged_or_noted
-from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
+from dprct.published.charging import PublishedModel, Unpriced
+from dprct.release.release import (
+    Release,
+    ReleaseFacts,
+    ReleaseModel,
+    ReleaseSpec,
+    fated,
+    modelled,
+)
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import stored
 from dprct.schema.schema import check_schema
@@ -27,11 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from dprct.model import Facts
-    from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.receipt import Receipt
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
@@ -254,7 +259,10 @@ class HistogramSpec(ReleaseSpec[ReleaseFacts]):
         )
 
 
-class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
+class MVHistogram(
+    PublishedModel[HistogramSpec, ReleaseFacts, Reweighted, Release],
+    ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted],
+):
     """Release a table through Algorithm 1 as published: **no differential-privacy guarantee**.
 
     Parameters
@@ -346,15 +354,6 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
         """Return how each column is coded, and its codes (n,); confidential, both of them."""
         rows, eta, most = self._table.rows(), self.spec.eta(self.n), self.n**self.spec.zeta
         return [coded(rows, self.schema.column(name), eta, most) for name in self.spec.columns]
-
-    def _charge(
-        self,
-        guarantee: Guarantee,
-        allocation: Allocation,
-        accountant: Accountant | None,
-        noise: NoiseSource,
-    ) -> Receipt:
-        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Reweighted:
         rng = noise.post_processing_rng()

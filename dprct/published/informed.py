@@ -18,17 +18,24 @@ from dprct.formula.design_matrix import categories_of, columns_of, is_factor, is
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.privacy.budget import Guarantee
-from dprct.published.charging import Unpriced
-from dprct.published.covariates import Columns, Covariates, XMethod, covariates
+from dprct.published.charging import PublishedModel, Unpriced
+from dprct.published.covariates import Columns, Covariates, XMethod, arrays_of, covariates
 from dprct.published.outcomes import arms_of, families_of, fits, made_missing, missingness
-from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
+from dprct.release.release import (
+    Release,
+    ReleaseFacts,
+    ReleaseModel,
+    ReleaseSpec,
+    fated,
+    modelled,
+)
 from dprct.results.ols import check_finite
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.results.receipt import noted
 from dprct.schema.columns import Column, rebounded, stored
 from dprct.schema.facts import INTEGER_LIMITS
 from dprct.schema.schema import check_fixed_before, check_schema
-from dprct.schema.tables import Frame, numbers_of, text_of
+from dprct.schema.tables import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +48,6 @@ if TYPE_CHECKING:
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.published.outcomes import Family, OutcomeFit
-    from dprct.release.release import Release
     from dprct.results.receipt import Receipt
     from dprct.schema.schema import Schema
 
@@ -301,7 +307,10 @@ class InformedSpec(ReleaseSpec[InformedFacts]):
 AnyInformed = TypeVar("AnyInformed", bound=InformedSpec)
 
 
-class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
+class ModelInformed(
+    PublishedModel[AnyInformed, InformedFacts, Drawn, Release],
+    ReleaseModel[AnyInformed, InformedFacts, Drawn],
+):
     """A release whose outcomes are drawn from a model of the confidential ones.
 
     See :class:`dprct.published.Hybrid` for the parameters.
@@ -373,7 +382,7 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
         self._levels = fixed_levels(right, data, schema, complete)
         found = design(right, data, self._levels, levels="schema")
         check_finite(found)
-        arms = arms_of(_columns_of(rows, schema, chosen.treatment))
+        arms = arms_of(arrays_of(rows, schema, chosen.treatment))
         self._absent = {}
         outcomes = {}
         for name in chosen.outcomes:
@@ -476,13 +485,6 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
             )
         schema = release.schema.with_columns(changed)
         return replace(release, schema=schema, issued=issued, estimates=imputed.estimates)
-
-
-def _columns_of(frame: Frame, schema: Schema, names: Iterable[str]) -> Columns:
-    return {
-        name: text_of(frame, name) if schema.column(name).is_text else numbers_of(frame, name)[0]
-        for name in names
-    }
 
 
 def _frame(columns: Columns, rows: int) -> pd.DataFrame:

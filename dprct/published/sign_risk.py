@@ -11,6 +11,7 @@ import numpy as np
 from dprct.arguments import check_choice, checked, given
 from dprct.errors import ParameterError
 from dprct.lazy import special
+from dprct.privacy.histograms import smallest
 from dprct.published.ipw import Estimand
 
 MOST_ROWS = 10**12
@@ -207,22 +208,15 @@ class SignRisk:
         n = self.n1 + self.n2
 
         def enough(rows: int) -> bool:
-            n1 = min(max(round(rows * self.n1 / n), 1), rows - 1)
-            return replace(self, n1=n1, n2=rows - n1).full(effect, bias) <= at_most
-
-        high = 2
-        while not enough(high):
-            high *= 2
-            if high > MOST_ROWS:
+            if rows > MOST_ROWS:
                 raise ParameterError(
                     f"no number of rows below 10^12 makes the sign of an effect of {effect:g} "
                     f"wrong with at most {at_most:g}; ask for a larger effect"
                 )
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
+            n1 = min(max(round(rows * self.n1 / n), 1), rows - 1)
+            return replace(self, n1=n1, n2=rows - n1).full(effect, bias) <= at_most
+
+        return smallest(lambda rows: rows > 1 and enough(rows))
 
     def _below(self, effect: float, share: float, bias: float | None) -> float:
         """Return a bound on the probability of a partial estimate below a share of the effect."""

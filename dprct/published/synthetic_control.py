@@ -24,7 +24,7 @@ from dprct.estimate.synthetic_control.panel import (
 )
 from dprct.lazy import linalg
 from dprct.lazy import pandas as pd
-from dprct.model import Spec, revived
+from dprct.model import Spec, revived, saved
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes
@@ -483,6 +483,9 @@ class SyntheticControl(
         rng, normal, lam = noise.post_processing_rng(), bool(budget.delta), spec.penalty(self.facts)
         weights, path = published_path(X, y, lam, scale, eps2, rng, normal=normal)
         return weights, clip.bound * path
+
+    def _state(self, drawn: Drawn) -> Mapping[str, Any]:
+        return {"drawn": saved(drawn)}
 
     def _revived(self, state: Mapping[str, Any]) -> Drawn:
         weights, path = revived(state["drawn"])

@@ -7,6 +7,7 @@ is charged.  The draws are exact.  Elsewhere in this package sensitivities are p
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from dprct.privacy.noise import NoiseSource
 
 _STEPS = 20
 """The grid is finer than the sensitivity by so many binary digits."""
@@ -39,8 +39,53 @@ _LARGEST = 2**1000
 
 
 @checked
+@dataclass(frozen=True, slots=True)
+class _OnNumbers(ABC):
+    """Noise on numbers that the caller computed, of a sensitivity that the caller claims."""
+
+    budget: Budget
+    sensitivity: Fraction
+
+    @abstractmethod
+    def _mechanism(self, size: int) -> DiscreteLaplace | AnalyticGaussian:
+        """Mechanism for so many numbers, on the grid."""
+
+    @abstractmethod
+    def _sealed(self, units: list[int], grid: Fraction) -> IntegerVector:
+        """Seal numbers in steps of the grid, with the sensitivity that they have there."""
+
+    def noise_sd(self, size: int = 1) -> float:
+        """Return the standard deviation of the noise on each of so many numbers."""
+        return self._mechanism(_count(size)).noise_sd * float(_grid(self.sensitivity))
+
+    @overload
+    def draw(self, x: float, rng: object = None) -> float: ...
+    @overload
+    def draw(self, x: ArrayLike, rng: object = None) -> NDArray[np.float64]: ...
+    def draw(self, x: Any, rng: object = None) -> Any:
+        """Return the numbers with noise.
+
+        Parameters
+        ----------
+        x : float or (d,) array-like
+            Finite numbers that the sensitivity is of.
+        rng : int, optional
+            A seed: a simulation then, which promises nothing.
+
+        Raises
+        ------
+        ParameterError
+            If ``x`` is no finite number or vector of these.
+        """
+        grid = _grid(self.sensitivity)
+        sealed = self._sealed(_rounded(x, grid), grid)
+        noisy = self._mechanism(sealed.size).release(sealed, source(rng)).values
+        return float(noisy[0]) if np.ndim(x) == 0 else np.asarray(noisy, np.float64)
+
+
+@checked
 @dataclass(frozen=True, slots=True, init=False)
-class Laplace:
+class Laplace(_OnNumbers):
     """Laplace noise on numbers that the caller computed: pure privacy, if the sensitivity holds.
 
     Parameters
@@ -79,9 +124,6 @@ class Laplace:
     True
     """
 
-    budget: Budget
-    sensitivity: Fraction
-
     def __init__(self, epsilon: Fraction | float, sensitivity: Fraction | float) -> None:
         object.__setattr__(self, "budget", Budget.asked(epsilon))
         object.__setattr__(self, "sensitivity", _claimed(sensitivity))
@@ -91,38 +133,14 @@ class Laplace:
         units = math.ceil(self.sensitivity / _grid(self.sensitivity)) + size
         return DiscreteLaplace(self.budget.epsilon, l1=units)
 
-    def noise_sd(self, size: int = 1) -> float:
-        """Return the standard deviation of the noise on each of so many numbers."""
-        return self._mechanism(_count(size)).noise_sd * float(_grid(self.sensitivity))
-
-    @overload
-    def draw(self, x: float, rng: object = None) -> float: ...
-    @overload
-    def draw(self, x: ArrayLike, rng: object = None) -> NDArray[np.float64]: ...
-    def draw(self, x: Any, rng: object = None) -> Any:
-        """Return the numbers with noise.
-
-        Parameters
-        ----------
-        x : float or (d,) array-like
-            Finite numbers that the sensitivity is of.
-        rng : int, optional
-            A seed: a simulation then, which promises nothing.
-
-        Raises
-        ------
-        ParameterError
-            If ``x`` is no finite number or vector of these.
-        """
-        units, grid = _rounded(x, _grid(self.sensitivity))
-        mechanism = self._mechanism(len(units))
-        sealed = IntegerVector(units, l1=mechanism.l1, relation="replace-one", grid=grid)
-        return _like(x, mechanism.release(sealed, source(rng)).values)
+    def _sealed(self, units: list[int], grid: Fraction) -> IntegerVector:
+        l1 = self._mechanism(len(units)).l1
+        return IntegerVector(units, l1=l1, relation="replace-one", grid=grid)
 
 
 @checked
 @dataclass(frozen=True, slots=True, init=False)
-class Gaussian:
+class Gaussian(_OnNumbers):
     """Gaussian noise on numbers that the caller computed: (epsilon, delta), if sensitivity holds.
 
     Parameters
@@ -160,9 +178,6 @@ class Gaussian:
     (2,)
     """
 
-    budget: Budget
-    sensitivity: Fraction
-
     def __init__(
         self, epsilon: Fraction | float, delta: Fraction | float, sensitivity: Fraction | float
     ) -> None:
@@ -174,20 +189,9 @@ class Gaussian:
         steps = math.ceil(self.sensitivity / _grid(self.sensitivity))
         return AnalyticGaussian(self.budget, (steps + math.isqrt(size - 1) + 1) ** 2, size)
 
-    def noise_sd(self, size: int = 1) -> float:
-        """Return the standard deviation of the noise on each of so many numbers."""
-        return self._mechanism(_count(size)).noise_sd * float(_grid(self.sensitivity))
-
-    @overload
-    def draw(self, x: float, rng: object = None) -> float: ...
-    @overload
-    def draw(self, x: ArrayLike, rng: object = None) -> NDArray[np.float64]: ...
-    def draw(self, x: Any, rng: object = None) -> Any:
-        """Return the numbers with noise; as :meth:`Laplace.draw`."""
-        units, grid = _rounded(x, _grid(self.sensitivity))
-        mechanism = self._mechanism(len(units))
-        square = mechanism.l2_squared
-        sealed = IntegerVector(
+    def _sealed(self, units: list[int], grid: Fraction) -> IntegerVector:
+        square = self._mechanism(len(units)).l2_squared
+        return IntegerVector(
             units,
             l1=math.isqrt(int(square) * len(units)) + 1,
             l2_squared=square,
@@ -195,7 +199,6 @@ class Gaussian:
             relation="replace-one",
             grid=grid,
         )
-        return _like(x, mechanism.release(sealed, source(rng)).values)
 
 
 @checked
@@ -285,7 +288,7 @@ class RandomizedResponse:
         told = np.full(len(true), -1, np.int64)
         while (open_ := np.flatnonzero(told < 0)).size:
             some = open_[:_SEVERAL]
-            proposed = _uniform(noise, k, len(some))
+            proposed = np.array([noise.uniform_below(k) for _ in some], np.int64)
             taken = noise.geometric(scale, len(some)) >= 2  # with probability exp(-1 / scale)
             taken |= proposed == true[some]
             told[some[taken]] = proposed[taken]
@@ -304,10 +307,6 @@ class RandomizedResponse:
         seen = np.array([sum(one == level for one in told) for level in self.levels], np.float64)
         other = (1 - self.kept) / (len(self.levels) - 1)
         return (seen / len(told) - other) / (self.kept - other)
-
-
-def _uniform(noise: NoiseSource, below: int, size: int) -> NDArray[np.int64]:
-    return np.array([noise.uniform_below(below) for _ in range(size)], np.int64)
 
 
 def _claimed(sensitivity: Fraction | float) -> Fraction:
@@ -332,7 +331,7 @@ def _grid(sensitivity: Fraction) -> Fraction:
     return Fraction(2) ** exponent
 
 
-def _rounded(x: Any, grid: Fraction) -> tuple[list[int], Fraction]:
+def _rounded(x: Any, grid: Fraction) -> list[int]:
     """Return numbers in whole steps of a grid, rounded once, from their exact values.
 
     A number that became a double first would be rounded twice, and above 2^53 neighbours that are
@@ -347,7 +346,7 @@ def _rounded(x: Any, grid: Fraction) -> tuple[list[int], Fraction]:
             "x is empty, a table, or holds a value that is not a finite number; give a "
             "number, or a vector of numbers without missing values"
         )
-    return [round(number / grid) for number in numbers if number is not None], grid
+    return [round(number / grid) for number in numbers if number is not None]
 
 
 def _exact_number(value: Any) -> Fraction | None:
@@ -363,7 +362,3 @@ def _exact_number(value: Any) -> Fraction | None:
     else:
         found = Fraction(*value.as_integer_ratio())
     return found if abs(found) <= _LARGEST else None
-
-
-def _like(x: Any, values: NDArray[np.float64]) -> Any:
-    return float(values[0]) if np.ndim(x) == 0 else np.asarray(values, np.float64)

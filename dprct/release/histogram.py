@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
     from dprct.encoding import Coded
     from dprct.model import BoundTable, Facts
+    from dprct.privacy.aggregates import IntArray
     from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
@@ -409,35 +410,6 @@ def drawn_counts(
     return mechanism.release(counts, noise)
 
 
-def saved_counts(facts: ReleaseFacts, drawn: Counts) -> dict[str, Any]:
-    """Draws as JSON-ready values, for the ledger."""
-    columns = [encoding.name for encoding in facts.encodings]
-    if isinstance(drawn, OneWayRelease):
-        counts = [column.tolist() for column in drawn.counts]
-        return {"columns": columns, "counts": counts, "noise_sd": drawn.noise_sd}
-    return {
-        "columns": columns,
-        "radices": list(drawn.radices),
-        "threshold": drawn.threshold,
-        "codes": drawn.codes.tolist(),
-        "counts": drawn.counts.tolist(),
-    }
-
-
-def revived_counts(facts: ReleaseFacts, state: Mapping[str, Any]) -> Counts:
-    """Draws from what :func:`saved_counts` made of them."""
-    if "codes" not in state:
-        counts = tuple(np.array(column, np.int64) for column in state["counts"])
-        return OneWayRelease(counts, state["noise_sd"], simulation=False)
-    return HistogramRelease(
-        np.array(state["codes"], np.int64).reshape(-1, len(facts.sizes)),
-        np.array(state["counts"], np.int64),
-        tuple(state["radices"]),
-        state["threshold"],
-        simulation=False,
-    )
-
-
 AnyCounts = TypeVar("AnyCounts", bound=CountsSpec)
 
 
@@ -445,6 +417,8 @@ class _Counted(
     ReleaseModel[AnyCounts, ReleaseFacts, Drawn | WithOffsets], Generic[AnyCounts, Drawn]
 ):
     """What both histograms draw and keep: counts, then the sums of offsets within bins."""
+
+    saved_types = (HistogramRelease, OneWayRelease, WithOffsets)
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], Drawn | WithOffsets]:
         if not self._table.in_engine:
@@ -469,16 +443,28 @@ class _Counted(
         sealed = bin_offsets(self._table.frame, binned.outcomes(codes), binned.arms(codes))
         return WithOffsets(counts, np.asarray(mechanism.release(sealed, noise).values, np.float64))
 
-    def _state(self, drawn: Drawn | WithOffsets) -> Mapping[str, Any]:
-        if isinstance(drawn, WithOffsets):
-            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
-        return saved_counts(self.facts, drawn)
+    def _columns(
+        self, drawn: Drawn | WithOffsets, noise: NoiseSource
+    ) -> Mapping[str, NDArray[Any]]:
+        rng, codes = noise.post_processing_rng(), self.facts.encodings
+        counts: Any = drawn.counts if isinstance(drawn, WithOffsets) else drawn
+        rows = self._rows(counts, rng)
+        found = decoded(codes, rows, rng)
+        if not isinstance(drawn, WithOffsets):
+            return found
+        binned = self.spec.binned(codes)
+        sums = binned.split(drawn.sums, codes)
+        known = (self._known(counts, binned, place) for place in binned.places)
+        means = [means_of(s, k[:, : s.shape[1]]) for s, k in zip(sums, known, strict=True)]
+        return redrawn(found, rows, codes, binned, means, rng)
 
-    def _revived(self, state: Mapping[str, Any]) -> Drawn | WithOffsets:
-        counts: Any = revived_counts(self.facts, state)
-        if OFFSETS not in state:
-            return cast("Drawn", counts)
-        return WithOffsets(counts, np.array(state[OFFSETS], np.float64))
+    @abstractmethod
+    def _rows(self, counts: Drawn, rng: np.random.Generator) -> IntArray:
+        """Draw rows of codes (n, p) from the noisy counts."""
+
+    @abstractmethod
+    def _known(self, counts: Drawn, binned: Binned, place: int) -> NDArray[Any]:
+        """Return the noisy counts (A, K) of a column's levels in each group."""
 
 
 class MVHistogram(_Counted[HistogramSpec, HistogramRelease]):
@@ -578,22 +564,15 @@ class MVHistogram(_Counted[HistogramSpec, HistogramRelease]):
         share = released_share(counts, self.facts.encodings, self.n, mechanism)
         return f"{VOID_ERRORS}: {_found(share)}." if share > MOST_SPURIOUS else ""
 
-    def _columns(
-        self, drawn: HistogramRelease | WithOffsets, noise: NoiseSource
-    ) -> Mapping[str, NDArray[Any]]:
-        rng, codes = noise.post_processing_rng(), self.facts.encodings
-        counts = drawn.counts if isinstance(drawn, WithOffsets) else drawn
-        rows = draw_rows(counts, self.n, rng)
-        found = decoded(codes, rows, rng)
-        if not isinstance(drawn, WithOffsets):
-            return found
-        binned = self.spec.binned(codes)
-        group, means = binned.group_of(counts.codes, codes), []
-        for place, sums in zip(binned.places, binned.split(drawn.sums, codes), strict=True):
-            known = np.zeros((len(sums), codes[place].size))
-            np.add.at(known, (group, counts.codes[:, place]), counts.counts)
-            means.append(means_of(sums, known[:, : sums.shape[1]]))
-        return redrawn(found, rows, codes, binned, means, rng)
+    def _rows(self, counts: HistogramRelease, rng: np.random.Generator) -> IntArray:
+        return draw_rows(counts, self.n, rng)
+
+    def _known(self, counts: HistogramRelease, binned: Binned, place: int) -> NDArray[Any]:
+        codes = self.facts.encodings
+        known = np.zeros((group_count(binned.arms(codes)), codes[place].size))
+        cells = binned.group_of(counts.codes, codes), counts.codes[:, place]
+        np.add.at(known, cells, counts.counts)
+        return known
 
 
 class Marginals(_Counted[MarginalsSpec, OneWayRelease]):
@@ -668,21 +647,11 @@ class Marginals(_Counted[MarginalsSpec, OneWayRelease]):
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _columns(
-        self, drawn: OneWayRelease | WithOffsets, noise: NoiseSource
-    ) -> Mapping[str, NDArray[Any]]:
-        rng, codes = noise.post_processing_rng(), self.facts.encodings
-        counts = drawn.counts if isinstance(drawn, WithOffsets) else drawn
-        rows = draw_independent_rows(counts, self.n, rng)
-        found = decoded(codes, rows, rng)
-        if not isinstance(drawn, WithOffsets):
-            return found
-        binned = self.spec.binned(codes)
-        means = [
-            means_of(sums, counts.counts[place][None, : sums.shape[1]])
-            for place, sums in zip(binned.places, binned.split(drawn.sums, codes), strict=True)
-        ]
-        return redrawn(found, rows, codes, binned, means, rng)
+    def _rows(self, counts: OneWayRelease, rng: np.random.Generator) -> IntArray:
+        return draw_independent_rows(counts, self.n, rng)
+
+    def _known(self, counts: OneWayRelease, binned: Binned, place: int) -> NDArray[Any]:
+        return counts.counts[place][None]
 
 
 _ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (``Marginals``)"

@@ -17,7 +17,7 @@ from dprct.certificate.certificate import (
     sealed_words,
 )
 from dprct.disk import path_of
-from dprct.errors import DisclosureError, LedgerError, ParameterError, SchemaError, SimulationError
+from dprct.errors import DisclosureError, ParameterError, SchemaError, SimulationError
 from dprct.formula import names as formula_names
 from dprct.io.stata.files import check_header
 from dprct.io.stata.names import FORMER, former_names
@@ -570,15 +570,6 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
     def _file_note(self, drawn: Drawn, plan: Plan, allocation: Allocation) -> str:
         """Note of the file on numbers computed on it, by plan and release alone."""
         return plan.file_note
-
-    def _state(self, drawn: Drawn) -> Mapping[str, Any]:
-        """Return nothing, where the method has no guarantee and so pays for nothing."""
-        return {}
-
-    def _revived(self, state: Mapping[str, Any]) -> Drawn:
-        raise LedgerError(
-            f"``{type(self).__name__}`` saves nothing that it could be resumed from; fit it again"
-        )
 
     def _read(self, drawn: Drawn, paid: Paid) -> Release:
         rng = paid.noise.post_processing_rng()

@@ -24,8 +24,8 @@ from dprct.disk import file_error, path_of
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
 from dprct.estimate.moments.document import DIGEST, content_of, digest_of, read_document, text_of
 from dprct.io.formats import read
-from dprct.io.text import DELIMITERS, readings
-from dprct.missing import MISSING_CODES, tagged
+from dprct.io.text import ABSENT, DELIMITERS, readings
+from dprct.missing import tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.certified import Needed, lacking
 from dprct.privacy.ledger import ledger_path
@@ -49,9 +49,6 @@ INTEGRITY = (
     "place that you trust."
 )
 
-_ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fromkeys(
-    ("", "NA", "NaN", "nan"), 0
-)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _EPOCH = date(1960, 1, 1)
 _AGREES = ("match", "match to 15 digits")
@@ -449,8 +446,8 @@ def _printed(cells: Cells, known: ValuesDigest) -> _Found:
 
 def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
     """Return the numbers of printed cells, missing codes in NaN payloads, or None."""
-    codes = np.array([_ABSENT.get(cell, -1) for cell in cells], np.int8)
-    present = [cell for cell in cells if cell not in _ABSENT]
+    codes = np.array([ABSENT.get(cell, -1) for cell in cells], np.int8)
+    present = [cell for cell in cells if cell not in ABSENT]
     if any("_" in cell for cell in present):  # Python reads 1_000 as a number, nobody else does
         return None
     try:

@@ -220,26 +220,17 @@ def _bytes_of(storage: str) -> int:
 
 def _fill(file: IO[bytes], size: int) -> None:
     if hasattr(os, "posix_fallocate") and size:
-        with contextlib.suppress(_CannotReserve):
-            _reserve(file, size)
+        try:
+            os.posix_fallocate(file.fileno(), file.tell(), size)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                raise  # else the file system does not reserve room
+        else:
             return
     block = bytes(min(size, 2**20))
     for begin in range(0, size, 2**20):
         file.write(block[: size - begin])
     file.flush()
-
-
-class _CannotReserve(Exception):
-    """The file system does not reserve room."""
-
-
-def _reserve(file: IO[bytes], size: int) -> None:
-    try:
-        os.posix_fallocate(file.fileno(), file.tell(), size)
-    except OSError as error:
-        if error.errno in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
-            raise _CannotReserve from None
-        raise
 
 
 def write_protected(

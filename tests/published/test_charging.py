@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import source
-from dprct.published.charging import charged_or_noted
+from dprct.published.charging import PublishedModel, Unpriced
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -35,8 +36,13 @@ def beside(tmp_path: Path, schema: Schema | None = None) -> Schema:
     return replace(schema, source=tmp_path / "survey.dta", dataset_id="survey")
 
 
+def charge(schema: Schema, guarantee: Guarantee, purse: Accountant | None, seed: Any = None) -> Any:
+    model: Any = SimpleNamespace(schema=schema, method="m")
+    return PublishedModel._charge(model, guarantee, Unpriced(budget=Budget(1)), purse, source(seed))
+
+
 def test_a_promise_is_charged(tmp_path: Path, purse: Accountant) -> None:
-    receipt = charged_or_noted(beside(tmp_path), HELD, "m", None, source())
+    receipt = charge(beside(tmp_path), HELD, None)
     assert "epsilon=0.5 charged" in receipt.words
     assert purse.spent == Budget(0.5)
 
@@ -45,14 +51,14 @@ def test_what_promises_nothing_leaves_an_entry_without_price(
     tmp_path: Path, purse: Accountant
 ) -> None:
     schema = beside(tmp_path)
-    receipt = charged_or_noted(schema, NONE, "m", None, source())
+    receipt = charge(schema, NONE, None)
     assert receipt.words.startswith("charged to no ledger")
     assert [(e.method, e.description, e.priced) for e in purse.ledger] == [
         ("m", "bins come from the data", False)
     ]
-    charged_or_noted(schema, NONE, "m", None, source(1))  # a simulation leaves no trace
+    charge(schema, NONE, None, 1)  # a simulation leaves no trace
     with pytest.raises(ParameterError, match="no price and is in no total; leave accountant out"):
-        charged_or_noted(schema, NONE, "m", purse, source())
+        charge(schema, NONE, purse)
     assert len(purse.ledger) == 1
 
 

@@ -35,8 +35,8 @@ def test_rounding_moves_neighbours_by_a_step_more_at_most(
     other = x + share * sensitivity
     if abs(Fraction(other) - Fraction(x)) > Fraction(sensitivity):
         return
-    (one,), grid = _rounded(x, _grid(Fraction(sensitivity)))
-    (two,), _ = _rounded(other, grid)
+    grid = _grid(Fraction(sensitivity))
+    (one,), (two,) = _rounded(x, grid), _rounded(other, grid)
     assert abs(one - two) <= Laplace(1, sensitivity)._mechanism(1).l1
     square = Gaussian(1, 1e-5, sensitivity)._mechanism(1).l2_squared
     assert (one - two) ** 2 <= square
@@ -49,7 +49,7 @@ def test_rounding_moves_neighbours_by_a_step_more_at_most(
 def test_neighbours_past_the_doubles_stay_as_far_apart_as_claimed(kind: Any, first: int) -> None:
     """A number that became a double first moved these by 256, or not at all."""
     grid = _grid(Fraction(1))
-    (one,), (two,) = (_rounded(kind(number), grid)[0] for number in (first, first + 1))
+    (one,), (two,) = (_rounded(kind(number), grid) for number in (first, first + 1))
     assert (two - one) * grid == 1
     assert two * grid == first + 1
     assert two - one <= Laplace(1, 1)._mechanism(1).l1
@@ -70,8 +70,8 @@ def test_so_do_vectors(x: list[float], seed: int) -> None:
     l1 = float(sum(differences)) * (1 + 1e-12)
     l2 = math.sqrt(sum(d * d for d in differences)) * (1 + 1e-12)
     for claimed, norm in ((l1, 1), (l2, 2)):
-        one, grid = _rounded(x, _grid(Fraction(claimed)))
-        two, _ = _rounded(other, grid)
+        grid = _grid(Fraction(claimed))
+        one, two = _rounded(x, grid), _rounded(other, grid)
         apart = sum(abs(a - b) ** norm for a, b in zip(one, two, strict=True))
         if norm == 1:
             assert apart <= Laplace(1, claimed)._mechanism(len(x)).l1

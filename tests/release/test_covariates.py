@@ -72,8 +72,8 @@ def test_a_protected_cluster_divides_the_budget_among_its_rows() -> None:
     assert sds[1] == pytest.approx(10 * sds[0], rel=0.01)
     assert alone.chosen(Budget(0.6))[0] == "histogram"
     assert together.chosen(Budget(0.6))[0] == "filler"
-    state = [draw(together, "marginals", Budget(1))[0] for _ in range(40)]
-    counts = np.array([one["counts"][0] for one in state])
+    drawn: list[Any] = [draw(together, "marginals", Budget(1))[1] for _ in range(40)]
+    counts = np.array([one.counts[0] for one in drawn])
     assert counts.std() > 20  # a scale of 40, against 4 for one row
 
 

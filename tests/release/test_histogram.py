@@ -151,9 +151,12 @@ def test_the_state_is_the_released_list_and_nothing_else() -> None:
     MVHistogram(data, schema).fit(1, accountant=accountant)
     state = accountant.recover(accountant.ledger[0].id)
     assert isinstance(state, dict)
-    assert set(state) == {"columns", "radices", "threshold", "codes", "counts", "study"}
-    assert min(state["counts"]) >= state["threshold"]
-    assert state["codes"] == sorted(state["codes"])
+    assert set(state) == {"drawn", "study"}
+    drawn = state["drawn"]["fields"]
+    assert set(drawn) == {"radices", "threshold", "codes", "counts", "simulation"}
+    assert min(drawn["counts"]["values"]) >= drawn["threshold"]
+    rows = np.reshape(drawn["codes"]["values"], drawn["codes"]["shape"]).tolist()
+    assert rows == sorted(rows)
 
 
 def test_strong_counts_survive_and_the_distribution_is_theirs() -> None:

@@ -67,9 +67,10 @@ def test_the_state_is_the_noisy_counts_and_nothing_else() -> None:
     accountant = Accountant(3)
     Marginals(table(50), schema()).fit(3, accountant=accountant)
     state: Any = accountant.recover(accountant.ledger[0].id)
-    assert set(state) == {"columns", "counts", "noise_sd", "study"}
-    assert state["columns"] == NAMES
-    assert [len(column) for column in state["counts"]] == [2, 2]
+    assert set(state) == {"drawn", "study"}
+    drawn = state["drawn"]["fields"]
+    assert set(drawn) == {"counts", "noise_sd", "simulation"}
+    assert [column["shape"] for column in drawn["counts"]["tuple"]] == [[2], [2]]
 
 
 @pytest.mark.parametrize("delta", [0, 1e-6])

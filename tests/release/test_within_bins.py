@@ -13,6 +13,7 @@ from dprct import Marginals, MVHistogram, itt_table, ols
 from dprct.encoding import encoding
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
+from dprct.privacy.histograms import HistogramRelease
 from dprct.release.columns import _drawn, is_binned_outcome
 from dprct.release.histogram import COUNTS, OFFSETS, WithOffsets
 from dprct.schema import Column, Schema
@@ -120,15 +121,12 @@ def test_only_binned_outcomes_take_a_share() -> None:
 
 def test_a_saved_state_comes_back() -> None:
     model = fitted(None)
-    state = {
-        "columns": ["score", "arm"], "radices": [4, 2], "threshold": 3, "codes": [[0, 1], [2, 0]],
-        "counts": [5, 9], "offsets": [0.5] * 8,
-    }  # fmt: skip
-    found = model._revived(state)
-    assert isinstance(found, WithOffsets)
-    assert model._state(found) == state
-    del state["offsets"]
-    assert model._state(model._revived(state)) == state
+    counts = HistogramRelease(np.array([[0, 1], [2, 0]]), np.array([5, 9]), (4, 2), 3, False)
+    for drawn in (WithOffsets(counts, np.full(8, 0.5)), counts):
+        state = model._state(drawn)
+        found = model._revived(state)
+        assert isinstance(found, type(drawn))
+        assert model._state(found) == state
 
 
 def test_fits_on_a_release_mark_means_of_binned_columns() -> None:

@@ -16,7 +16,9 @@ import pandas as pd
 import pytest
 
 from dprct import Calibrated, Marginals, MVHistogram
+from dprct.model import revived
 from dprct.privacy.budget import Budget
+from dprct.privacy.histograms import HistogramRelease, OneWayRelease
 from dprct.privacy.noise import source
 from dprct.schema import Column, Schema
 from tests.statistical.auditing import lower_bound
@@ -65,10 +67,16 @@ def drawn(model: Any, budget: Budget, draws: int) -> list[dict[str, Any]]:
     return [model._state(model._draw(allocation, noise)) for _ in range(draws)]
 
 
+def counts_of(state: dict[str, Any]) -> Any:
+    """The noisy counts of a state."""
+    return revived(state["drawn"], (HistogramRelease, OneWayRelease))
+
+
 def count_of(state: dict[str, Any], cell: list[int]) -> int:
     """The released count of a cell; what is below the threshold counts as just below it."""
-    found = dict(zip(map(tuple, state["codes"]), state["counts"], strict=True))
-    return int(found.get(tuple(cell), state["threshold"] - 1))
+    found = counts_of(state)
+    known = dict(zip(map(tuple, found.codes.tolist()), found.counts.tolist(), strict=True))
+    return int(known.get(tuple(cell), found.threshold - 1))
 
 
 def cells_ratio(states: list[dict[str, Any]], epsilon: float) -> Any:
@@ -161,7 +169,7 @@ def test_mv_histogram_shows_a_lone_person_with_probability_delta(
     budget = Budget(1, Fraction(1, 20))
 
     def seen(states: list[dict[str, Any]]) -> Any:
-        return np.array([float([2] in state["codes"]) for state in states])
+        return np.array([float([2] in counts_of(state).codes.tolist()) for state in states])
 
     audit(
         seen, models, budget, 20_000, 1.0, method="MVHistogram, delta > 0",
@@ -179,10 +187,10 @@ def test_marginals(computed_once: Any, audit: Any) -> None:
     scale = 4 / float(EPSILON)
 
     def score(states: list[dict[str, Any]]) -> Any:
-        total = 0
+        total, released = 0, [counts_of(state).counts for state in states]
         for column in (0, 1):
             for level, step in ((0, -1), (1, 1)):
-                counts = [state["counts"][column][level] for state in states]
+                counts = [one[column][level] for one in released]
                 total = total + laplace_ratio(counts, HALF, HALF + step, scale)
         return total
 

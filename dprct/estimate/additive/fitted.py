@@ -98,31 +98,42 @@ class AdditiveFit:
         _check_part(part)
         check_alpha(alpha)
         j = self.terms.place(name, feature=False)
-        cells = self.sums.cells_of((j,))
-        assert cells is not None
-        raw, counts = self._raw(cells)
-        smooth = self.average + self.shapes[j] if j < self.terms.features else raw
+        raw, counts, fewest = self._level(j)
+        laws, noise = self._laws(j, part), self._laws(j, "noise")
         share = alpha / len(raw) if joint else alpha
-        laws = [self._cell_law(n, r, part) for n, r in zip(counts, raw - self.centre, strict=True)]
         half = np.array([half_width(law, share) for law in laws])
-        few = counts < FEWEST_NOISE * self.sums.sd_count
-        clip = self.sums.clip
-        low = np.where(few, self.centre - clip, np.maximum(raw - half, self.centre - clip))
-        high = np.where(few, self.centre + clip, np.minimum(raw + half, self.centre + clip))
+        few, (least, most) = fewest < FEWEST_NOISE * self.sums.sd_count, self._ends
         return pd.DataFrame(
             {
                 "level": self.terms.labels(j),
                 "middle": self.terms.middles(j),
                 "count": counts,
-                "estimate": smooth,
+                "estimate": self.average + self.shapes[j] if j < self.terms.features else raw,
                 "raw": raw,
                 "std.error": [law.sd for law in laws],
-                "std.error.noise": [self._cell_law(n, r, "noise").sd
-                                    for n, r in zip(counts, raw - self.centre, strict=True)],
-                "low": low,
-                "high": high,
+                "std.error.noise": [law.sd for law in noise],
+                "low": np.where(few, least, np.maximum(raw - half, least)),
+                "high": np.where(few, most, np.minimum(raw + half, most)),
             }
-        )  # fmt: skip
+        )
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Between which public numbers a level lies."""
+        return self.centre - self.sums.clip, self.centre + self.sums.clip
+
+    def _level(self, j: int) -> tuple[Array, Array, Array]:
+        """Return what each level shows (K,), its count, and the count that an interval needs."""
+        cells = self.sums.cells_of((j,))
+        assert cells is not None
+        raw, counts = self._raw(cells)
+        return raw, counts, counts
+
+    def _laws(self, j: int, part: str) -> list[PathNoise]:
+        """Return the law of the error of each level."""
+        raw, counts, _ = self._level(j)
+        pairs = zip(counts, raw - self.centre, strict=True)
+        return [self._cell_law(count, mean, part) for count, mean in pairs]
 
     def _cell_law(self, count: float, mean: float, part: str) -> PathNoise:
         """Return the law of S~ / N~ - E(target | cell) = (e_S - r e_N + sampling) / N~."""

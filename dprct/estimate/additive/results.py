@@ -367,18 +367,18 @@ class AdditiveResults(Shown):
 
         Labels, and bounds of the outcome, are taken from a schema.
         """
-        labels = Labels(schema)
+        labels, band = Labels(schema), self._band(alpha)
         table = self.subgroup_means(column, alpha, part="noise" if self.no_sampling else "all")
-        rows = [
-            (
-                labels.level(column, str(r["level"])),
-                float(r["raw"]),
-                float(r["low"]),
-                float(r["high"]),
-            )
-            for _, r in table.iterrows()
-        ]
-        drawn = _forest(rows, self._said(schema), self._band(alpha), ax=ax)
+        drawn = panels(1)[0] if ax is None else ax
+        at = np.arange(len(table))[::-1]
+        for k, (y, low, high) in enumerate(zip(at, table["low"], table["high"], strict=True)):
+            drawn.plot([low, high], [y, y], color=RELEASED, label=None if k else band)
+        drawn.plot(table["raw"], at, "o", color=RELEASED)
+        named = [labels.level(column, str(level)) for level in table["level"]]
+        drawn.set_yticks(at, named, fontsize=8)
+        drawn.axvline(0, color="0.6", linewidth=0.8)
+        drawn.set_xlabel(self._said(schema))
+        drawn.legend(fontsize=8)
         drawn.set_title(labels.of(column))
         drawn.set_xlim(*within(drawn.get_xlim(), self._reach(schema)))
         return self._stamped(drawn)
@@ -546,26 +546,6 @@ def _points_drawn(table: pd.DataFrame, levels: Sequence[str], band: str, ax: Axe
     ax.plot(at, table["raw"], "o", color=RELEASED, label="each level by itself")
     ax.set_xticks(at, list(levels), rotation=45 if len(at) > 4 else 0, fontsize=8)
     ax.set_xlim(-0.5, len(at) - 0.5)
-    return ax
-
-
-def _forest(
-    rows: Sequence[tuple[str, float, float, float]],
-    what: str,
-    band: str,
-    *,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw estimates with intervals, one row (name, estimate, low, high) each."""
-    ax = panels(1)[0] if ax is None else ax
-    at = np.arange(len(rows))[::-1]
-    for k, (y, (_, value, low, high)) in enumerate(zip(at, rows, strict=True)):
-        ax.plot([low, high], [y, y], color=RELEASED, label=None if k else band)
-        ax.plot([value], [y], "o", color=RELEASED)
-    ax.set_yticks(at, [name for name, *_ in rows], fontsize=8)
-    ax.axvline(0, color="0.6", linewidth=0.8)
-    ax.set_xlabel(what)
-    ax.legend(fontsize=8)
     return ax
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.estimate.additive.fitted import FEWEST_NOISE, AdditiveFit, half_width, usable_counts
-from dprct.estimate.noise_law import PathNoise, check_alpha
-from dprct.lazy import pandas as pd
+from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
+from dprct.estimate.noise_law import PathNoise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,33 +98,19 @@ class PlugIn(AdditiveFit):
         assert part == "noise"
         return self._law(0)
 
-    def levels(
-        self, name: str, alpha: float = 0.05, part: str = "noise", joint: bool = False
-    ) -> pd.DataFrame:
-        """One row per level of a feature; no interval that contains sampling is proved."""
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return -2 * self.sums.clip, 2 * self.sums.clip
+
+    def _level(self, j: int) -> tuple[Array, Array, Array]:
+        untreated, treated = self._counts((j,))
+        return self._raw_effect(j), untreated + treated, np.minimum(untreated, treated)
+
+    def _laws(self, j: int, part: str) -> list[PathNoise]:
+        """Return the law of the noise of each level; no law with sampling is proved."""
         assert part == "noise"
-        check_alpha(alpha)
-        j = self.terms.place(name)
-        raw, counts = self._raw_effect(j), self._counts((j,))
         first = 1 + sum(self.terms.encodings[i].size for i in range(j))
-        laws = [self._law(first + k) for k in range(len(raw))]
-        share, most = alpha / len(raw) if joint else alpha, 2 * self.sums.clip
-        half = np.array([half_width(law, share) for law in laws])
-        few = np.minimum(*counts) < FEWEST_NOISE * self.sums.sd_count
-        sds = [law.sd for law in laws]
-        return pd.DataFrame(
-            {
-                "level": self.terms.labels(j),
-                "middle": self.terms.middles(j),
-                "count": counts[0] + counts[1],
-                "estimate": self.average + self.shapes[j],
-                "raw": raw,
-                "std.error": sds,
-                "std.error.noise": sds,
-                "low": np.where(few, -most, np.maximum(raw - half, -most)),
-                "high": np.where(few, most, np.minimum(raw + half, most)),
-            }
-        )
+        return [self._law(first + k) for k in range(self.terms.encodings[j].size)]
 
     def _raw_effect(self, j: int) -> Array:
         """Return the effect (K,) at every level of a feature, not smoothed."""

@@ -16,7 +16,7 @@ import numpy as np
 from dprct.arguments import given
 from dprct.defaults import AIPW_ETA_MOST, KNOWN_PARTS, NUISANCE_PARTS
 from dprct.errors import ParameterError
-from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
+from dprct.estimate.additive.fitted import AdditiveFit
 from dprct.estimate.additive.release import (
     allocation_of,
     average_noise,
@@ -32,7 +32,6 @@ from dprct.estimate.cate.logit import (
     treatment_layout,
 )
 from dprct.estimate.cate.plug_in import PlugIn
-from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import exact
 from dprct.privacy.noise import random_part
 from dprct.queries import Block
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.additive.release import AdditiveAllocation, AdditiveSums
     from dprct.estimate.additive.terms import Terms
+    from dprct.estimate.noise_law import PathNoise
     from dprct.privacy.budget import Budget, Real
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.additive import AdditiveLayout
@@ -354,7 +354,7 @@ class ConstantEffect(AdditiveFit):
     @property
     def average(self) -> float:
         """The effect."""
-        means, _ = self._levels()
+        means, _ = self._raw(self.sums.cells[1])
         return float(np.clip(means[1] - means[0], -2 * self.sums.clip, 2 * self.sums.clip))
 
     @property
@@ -366,12 +366,11 @@ class ConstantEffect(AdditiveFit):
 
     def average_noise(self, part: str = "all") -> PathNoise:
         """Return the law of the error of the effect: noise, and sampling unless it is left out."""
-        means, counts = self._levels()
-        law = self.sums.noise([(1 / n, 1) for n in counts])
-        law += self.sums.noise([(m / n, 1) for m, n in zip(means, counts, strict=True)],
-                               self.sums.sd_count)  # fmt: skip
-        sampling = sum(self.sums.largest_variance / n for n in counts) if part == "all" else 0.0
-        return law + PathNoise((), sampling)
+        means, counts = self._raw(self.sums.cells[1])
+        untreated, treated = (
+            self._cell_law(n, mean, part) for n, mean in zip(counts, means, strict=True)
+        )
+        return untreated + treated
 
     def levels(self, name: object, *_: object, **__: object) -> NoReturn:
         """Refuse: there are no shapes."""
@@ -379,12 +378,3 @@ class ConstantEffect(AdditiveFit):
             f"there is no shape of ``{given(name)}``: an S-learner in an additive model has the "
             "same effect for everybody; use ``learner='dr'`` or 'r'"
         )
-
-    def _levels(self) -> tuple[Array, Array]:
-        """Return the means of the untreated and the treated, and their numbers; (2,) each."""
-        cells = self.sums.cells[1]
-        assert cells.counts is not None
-        assert cells.sums is not None
-        counts = usable_counts(cells.counts, self.sums.mass)
-        clip = self.sums.clip
-        return np.clip(cells.sums / counts, -clip, clip), counts

@@ -573,7 +573,13 @@ def results_of(
     """Return the results object."""
     form = allocation.form
     effect = effect_of(found, radius)
-    doubly = isinstance(allocation, AIPWAllocation)
+    if isinstance(allocation, AIPWAllocation):
+        title = "Private augmented inverse probability weighting (doubly robust)"
+        errors, lam = "total", math.nan
+        notes: tuple[str, ...] = (words["estimand"], _doubly_robust_note(allocation))
+    else:
+        title, lam = "Private inverse probability weighting", allocation.lam
+        errors, notes = allocation.form.errors, _notes(found, allocation, words, effect)
     index = pd.Index([form.scheme.estimand.upper()], dtype=object)
     error = effect.standard_error(alphas)
     return IPWResults(
@@ -587,21 +593,15 @@ def results_of(
         guarantee=guarantee,
         outcome=words["outcome"],
         formula=words["formula"],
-        title="Private augmented inverse probability weighting (doubly robust)"
-        if doubly
-        else "Private inverse probability weighting",
-        notes=(words["estimand"], _doubly_robust_note(allocation))
-        if isinstance(allocation, AIPWAllocation)
-        else _notes(found, allocation, words, effect),
+        title=title,
+        notes=notes,
         effect=effect,
-        errors=ERRORS[
-            "total" if isinstance(allocation, AIPWAllocation) else allocation.form.errors
-        ],
+        errors=ERRORS[errors],
         scheme=form.scheme,
         alphas=tuple(alphas),
         propensity_params=pd.Series(found.weights, index=pd.Index(design.names, dtype=object)),
         weight_sd=found.weight_sd,
-        lam=math.nan if isinstance(allocation, AIPWAllocation) else allocation.lam,
+        lam=lam,
         design=design,
         balance_table=_balance(found),
         overlap_table=_overlap(found),

@@ -141,6 +141,14 @@ class UnitRelease:
         return self.mean.effect_noise.times(direct) + path.times(1 - direct)
 
     @property
+    def pre_rmse(self) -> float:
+        """Root mean squared gap before treatment less its noise; NaN if not released."""
+        if self.pre is None:
+            return float("nan")
+        excess = float(np.mean(self.pre.effect**2)) - self.pre.effect_noise.sd**2
+        return float(np.sqrt(excess)) if excess > 0 else 0.0
+
+    @property
     def _direct_share(self) -> float:
         """Weight of the mean by itself, from the released weights and public facts alone."""
         assert self.mean is not None

@@ -17,6 +17,8 @@ from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 
 _MOST_BARS = 30
+
+_MARGIN = 1.1
+"""Height of a picture over that of what is in it; and its width, likewise."""
 
 _NOTES = (
     "The noise band is of privacy noise alone: it covers the path of the released weights without "
@@ -161,7 +166,7 @@ class SyntheticControlResults(Shown):
     @property
     def pre_rmse(self) -> float:
         """Root mean squared gap before treatment, without the noise; NaN without ``pre_fit``."""
-        return _pre_rmse(self.released)
+        return self.released.pre_rmse
 
     def noise_band(self, alpha: float = 0.05, *, joint: bool = False) -> pd.DataFrame:
         """Band of the privacy noise alone around :attr:`params`; no interval for the effect.
@@ -198,7 +203,16 @@ class SyntheticControlResults(Shown):
         unit's effect: a placebo's own series is confidential and therefore noisier than a public
         unit's.
         """
-        return _placebo_table(self)
+        units = (self.released, *self.placebos)
+        return pd.DataFrame(
+            {
+                "unit": [one.unit for one in units],
+                "placebo": [False] + [True] * len(self.placebos),
+                "att": [one.att for one in units],
+                "std.error.noise": [one.att_noise.sd for one in units],
+                "pre.rmse": [one.pre_rmse for one in units],
+            }
+        )
 
     @property
     def params(self) -> pd.Series[float]:
@@ -235,7 +249,27 @@ class SyntheticControlResults(Shown):
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return one row per period: observed, counterfactual, effect and the band of its noise."""
-        return _tidy(self, alpha)
+        parts = [(self.released.post, "post", slice(self.T0, None))]
+        if self.released.pre is not None:
+            parts.insert(0, (self.released.pre, "pre", slice(0, self.T0)))
+        tables = []
+        for series, name, periods in parts:
+            half = series.effect_noise.half_width(alpha)
+            tables.append(
+                pd.DataFrame(
+                    {
+                        "time": self.times[periods],
+                        "period": name,
+                        "observed": series.target,
+                        "counterfactual": series.prediction,
+                        "estimate": series.effect,
+                        "std.error.noise": series.effect_noise.sd,
+                        "noise.low": series.effect - half,
+                        "noise.high": series.effect + half,
+                    }
+                )
+            )
+        return pd.concat(tables, ignore_index=True)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the fit as a whole."""
@@ -255,7 +289,31 @@ class SyntheticControlResults(Shown):
 
     def grid(self, alpha: float = 0.05) -> Grid:
         """Return the effect by period, ready to be written in any format."""
-        return _sheet(self, alpha)
+        columns = [NumberColumn(k, h, partial(numbers, decimals=3)) for k, h in _HEADS.items()]
+        found = {
+            f"{row['time']:g}": {k: float(row[k]) for k in _HEADS}
+            for _, row in self.tidy(alpha).iterrows()
+        }
+        low, high = self.noise_band(alpha).iloc[-1]
+        att = [np.nan, np.nan, self.att, self.att_noise.sd, low, high]
+        found["mean effect"] = dict(zip(_HEADS, att, strict=True))
+        return Grid(
+            title=self.title,
+            facts=(
+                ("One record", RECORD),
+                ("Treated unit", self.released.unit),
+                ("Outcome", self.outcome),
+                ("Donors", f"{len(self.released.donors):,}"),
+                ("Periods before", f"{self.T0:,}"),
+                ("Periods after", f"{len(self.times) - self.T0:,}"),
+                ("Weights", "equal" if self.rule == "uniform" else f"ridge, lambda {self.lam:g}"),
+                *((("Predictors", ", ".join(self.predictors)),) if self.predictors else ()),
+                ("Noise band", f"{100 * (1 - alpha):g}%, noise alone"),
+            ),
+            headings=tuple(_HEADS.values()),
+            lines=lines_of(found, columns, list(found)),
+            notes=(*self.notes, *str(self.guarantee).splitlines()),
+        )
 
     def plot(
         self,
@@ -282,22 +340,32 @@ class SyntheticControlResults(Shown):
         the same number of units of the outcome from bottom to top, so that an effect is as high in
         one picture as in the others.
         """
-        drawings: dict[str, Any] = {
+
+        def on(**size: Any) -> Axes:
+            return panels(1, **size)[0] if ax is None else ax
+
+        drawings: dict[str, Callable[[], Axes]] = {
             "paths": lambda: draw_paths(
-                self.observed, self.counterfactual, self._half(alpha), self._start, ax=ax
+                self.observed, self.counterfactual, self._half(alpha), on()
             ),
-            "gap": lambda: draw_gap(self.effect, self._band(alpha), self._start, ax=ax),
+            "gap": lambda: draw_gap(self.effect, self._band(alpha), on()),
             "placebos": lambda: draw_placebos(
-                self.effect, self.placebo_effects(), self.released.unit, self._start, ax=ax
+                self.effect, self.placebo_effects(), self.released.unit, on()
             ),
-            "weights": lambda: draw_weights(self.donor_weights, ax=ax),
+            "weights": lambda: draw_weights(
+                self.donor_weights,
+                on(size=(4.5, 1.2 + 0.2 * min(len(self.released.donors), _MOST_BARS))),
+            ),
         }
         check_choice("kind", kind, drawings)
-        drawn: Axes = drawings[kind]()
+        drawn = drawings[kind]()
         if mark := watermark_of(self.guarantee):
             stamp(drawn, mark)
         if kind == "weights":
             return drawn
+        drawn.axvline(float(self.times[self.T0]), color="grey", linestyle=":", linewidth=1)
+        drawn.legend(fontsize=8)
+        drawn.set_xlabel("Time")
         outcome = Labels(schema).of(self.outcome) or "Outcome"
         drawn.set_ylabel(outcome if kind == "paths" else f"Effect on {outcome}")
         return self._scaled(drawn, kind, alpha)
@@ -312,7 +380,9 @@ class SyntheticControlResults(Shown):
         height = _MARGIN * max(high - low, 2 * float(gaps.max()))
         middle = (low + high) / 2 if kind == "paths" else 0.0
         ax.set_ylim(middle - height / 2, middle + height / 2)
-        ax.set_xlim(*_around(float(self.times[0]), float(self.times[-1])))
+        first, last = float(self.times[0]), float(self.times[-1])
+        beyond = (_MARGIN - 1) / 2 * (last - first) or 0.5
+        ax.set_xlim(first - beyond, last + beyond)
         return ax
 
     def __repr__(self) -> str:
@@ -320,10 +390,6 @@ class SyntheticControlResults(Shown):
             f"<{type(self).__name__}: {self.released.unit}, {len(self.released.donors)} donors, "
             f"att={self.att:.4g}>"
         )
-
-    @property
-    def _start(self) -> float:
-        return float(self.times[self.T0])
 
     def _band(self, alpha: float) -> pd.DataFrame:
         """Noise band of the effect path, by time."""
@@ -347,160 +413,37 @@ class SyntheticControlResults(Shown):
         return pd.Series(both, index=self._index(slice(None)))
 
 
-def _tidy(result: SyntheticControlResults, alpha: float) -> pd.DataFrame:
-    """Return one row per released period, with the band of its noise."""
-    parts = [(result.released.post, "post", slice(result.T0, None))]
-    if result.released.pre is not None:
-        parts.insert(0, (result.released.pre, "pre", slice(0, result.T0)))
-    tables = []
-    for series, name, periods in parts:
-        half = series.effect_noise.half_width(alpha)
-        tables.append(
-            pd.DataFrame(
-                {
-                    "time": result.times[periods],
-                    "period": name,
-                    "observed": series.target,
-                    "counterfactual": series.prediction,
-                    "estimate": series.effect,
-                    "std.error.noise": series.effect_noise.sd,
-                    "noise.low": series.effect - half,
-                    "noise.high": series.effect + half,
-                }
-            )
-        )
-    return pd.concat(tables, ignore_index=True)
-
-
-def _placebo_table(result: SyntheticControlResults) -> pd.DataFrame:
-    """Return one row per unit, the treated one first."""
-    units = (result.released, *result.placebos)
-    return pd.DataFrame(
-        {
-            "unit": [one.unit for one in units],
-            "placebo": [False] + [True] * len(result.placebos),
-            "att": [one.att for one in units],
-            "std.error.noise": [one.att_noise.sd for one in units],
-            "pre.rmse": [_pre_rmse(one) for one in units],
-        }
-    )
-
-
-def _sheet(result: SyntheticControlResults, alpha: float) -> Grid:
-    """Return the effect by period and its mean, ready to be written in any format."""
-    heads = _HEADS
-    columns = [NumberColumn(k, h, partial(numbers, decimals=3)) for k, h in heads.items()]
-    found = {
-        f"{row['time']:g}": {k: float(row[k]) for k in heads}
-        for _, row in _tidy(result, alpha).iterrows()
-    }
-    low, high = result.noise_band(alpha).iloc[-1]
-    att = [np.nan, np.nan, result.att, result.att_noise.sd, low, high]
-    found["mean effect"] = dict(zip(heads, att, strict=True))
-    return Grid(
-        title=result.title,
-        facts=(*_sheet_facts(result), ("Noise band", f"{100 * (1 - alpha):g}%, noise alone")),
-        headings=tuple(heads.values()),
-        lines=lines_of(found, columns, list(found)),
-        notes=(*result.notes, *str(result.guarantee).splitlines()),
-    )
-
-
-def _pre_rmse(one: UnitRelease) -> float:
-    """Return the root mean squared gap before treatment less its noise; NaN if not released."""
-    if one.pre is None:
-        return float("nan")
-    excess = float(np.mean(one.pre.effect**2)) - one.pre.effect_noise.sd**2
-    return float(np.sqrt(excess)) if excess > 0 else 0.0
-
-
-def _sheet_facts(result: SyntheticControlResults) -> tuple[tuple[str, str], ...]:
-    rule = "equal" if result.rule == "uniform" else f"ridge, lambda {result.lam:g}"
-    return (
-        ("One record", RECORD),
-        ("Treated unit", result.released.unit),
-        ("Outcome", result.outcome),
-        ("Donors", f"{len(result.released.donors):,}"),
-        ("Periods before", f"{result.T0:,}"),
-        ("Periods after", f"{len(result.times) - result.T0:,}"),
-        ("Weights", rule),
-        *((("Predictors", ", ".join(result.predictors)),) if result.predictors else ()),
-    )
-
-
-_MARGIN = 1.1
-"""Height of a picture over that of what is in it; and its width, likewise."""
-
-
-def _around(first: float, last: float) -> tuple[float, float]:
-    beyond = (_MARGIN - 1) / 2 * (last - first) or 0.5
-    return first - beyond, last + beyond
-
-
 def draw_paths(
-    observed: pd.Series[float],
-    counterfactual: pd.Series[float],
-    half: pd.Series[float],
-    start: float,
-    *,
-    ax: Axes | None = None,
+    observed: pd.Series[float], counterfactual: pd.Series[float], half: pd.Series[float], ax: Axes
 ) -> Axes:
     """Draw the observed and the synthetic path, with the band of the noise of the latter."""
-    ax = panels(1)[0] if ax is None else ax
     ax.plot(observed.index, observed, color=ORIGINAL, label="observed")
     ax.plot(counterfactual.index, counterfactual, color=RELEASED, linestyle="--", label="synthetic")
-    ax.fill_between(
-        counterfactual.index,
-        counterfactual - half,
-        counterfactual + half,
-        color=RELEASED,
-        alpha=0.2,
-        linewidth=0,
-        label=PRIVACY_NOISE,
-    )
-    ax.legend(fontsize=8)
-    return _dated(ax, start, "Outcome")
+    _banded(ax, pd.DataFrame({"low": counterfactual - half, "high": counterfactual + half}))
+    return ax
 
 
-def draw_gap(
-    effect: pd.Series[float], band: pd.DataFrame, start: float, *, ax: Axes | None = None
-) -> Axes:
+def draw_gap(effect: pd.Series[float], band: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the effect path with the band of its noise, in columns low and high."""
-    ax = panels(1)[0] if ax is None else ax
-    ax.fill_between(
-        band.index, band["low"], band["high"], color=RELEASED, alpha=0.2, linewidth=0,
-        label=PRIVACY_NOISE,
-    )  # fmt: skip
+    _banded(ax, band)
     ax.plot(effect.index, effect, color=RELEASED, label="effect")
     ax.axhline(0, color="grey", linewidth=1)
-    ax.legend(fontsize=8)
-    return _dated(ax, start, "Effect")
+    return ax
 
 
-def draw_placebos(
-    effect: pd.Series[float],
-    others: pd.DataFrame,
-    unit: str,
-    start: float,
-    *,
-    ax: Axes | None = None,
-) -> Axes:
+def draw_placebos(effect: pd.Series[float], others: pd.DataFrame, unit: str, ax: Axes) -> Axes:
     """Draw the effect path of the treated unit over those of placebos."""
-    ax = panels(1)[0] if ax is None else ax
     for k, name in enumerate(others.columns):
         label = "placebos" if k == 0 else None
         ax.plot(others.index, others[name], color="grey", alpha=0.5, linewidth=0.8, label=label)
     ax.plot(effect.index, effect, color=RELEASED, linewidth=2, label=unit)
     ax.axhline(0, color="grey", linewidth=1)
-    ax.legend(fontsize=8)
-    return _dated(ax, start, "Effect")
+    return ax
 
 
-def draw_weights(values: pd.Series[float], *, ax: Axes | None = None) -> Axes:
+def draw_weights(values: pd.Series[float], ax: Axes) -> Axes:
     """Draw the largest weights of donors as bars."""
     shown = values.sort_values(ascending=False).head(_MOST_BARS)
-    if ax is None:
-        ax = panels(1, size=(4.5, 1.2 + 0.2 * len(shown)))[0]
     place = np.arange(len(shown))[::-1]
     ax.barh(place, shown.to_numpy(), color=RELEASED)
     ax.set_yticks(place, [str(name) for name in shown.index], fontsize=7)
@@ -508,8 +451,8 @@ def draw_weights(values: pd.Series[float], *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _dated(ax: Axes, start: float, label: str) -> Axes:
-    ax.axvline(start, color="grey", linestyle=":", linewidth=1)
-    ax.set_xlabel("Time")
-    ax.set_ylabel(label)
-    return ax
+def _banded(ax: Axes, band: pd.DataFrame) -> None:
+    ax.fill_between(
+        band.index, band["low"], band["high"], color=RELEASED, alpha=0.2, linewidth=0,
+        label=PRIVACY_NOISE,
+    )  # fmt: skip

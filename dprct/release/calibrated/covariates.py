@@ -17,6 +17,7 @@ from dprct.defaults import (
 )
 from dprct.encoding import decoded, encodings
 from dprct.errors import SchemaError, marked
+from dprct.model import revived, saved
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
     HistogramRelease,
@@ -38,8 +39,6 @@ from dprct.release.histogram import (
     MarginalsSpec,
     drawn_counts,
     few_survivors,
-    revived_counts,
-    saved_counts,
 )
 from dprct.release.release import ReleaseFacts
 from dprct.results.covariance import blocks
@@ -144,11 +143,14 @@ class Covariates:
     ) -> tuple[dict[str, Any], Drawn]:
         """Return the released state, and what :meth:`columns` makes rows of; charged before."""
         drawn = drawn_counts(table, self.facts, _counts(allocation, rule), noise)
-        return {"rule": rule, **saved_counts(self.facts, drawn)}, drawn
+        return {"rule": rule, "drawn": saved(drawn)}, drawn
 
     def revived(self, state: Mapping[str, Any]) -> Drawn:
         """Draws from the state that :meth:`draw` returned."""
-        return None if state["rule"] == "filler" else revived_counts(self.facts, state)
+        if state["rule"] == "filler":
+            return None
+        found: Drawn = revived(state["drawn"], (HistogramRelease, OneWayRelease))
+        return found
 
     def _counted(self, rule: Rule) -> HistogramSpec | MarginalsSpec:
         kind = HistogramSpec if rule == "histogram" else MarginalsSpec

@@ -140,8 +140,13 @@ def test_equal_weights_have_no_noise() -> None:
 @pytest.mark.parametrize("kind", ["paths", "gap", "placebos", "weights"])
 def test_every_figure_is_drawn(kind: str) -> None:
     plt = pytest.importorskip("matplotlib.pyplot")
-    ax = fitted(placebos=["donor 2"], pre_fit=True).plot(kind)
+    result = fitted(placebos=["donor 2"], pre_fit=True)
+    ax = result.plot(kind)
     ax.figure.canvas.draw()
+    if kind != "weights":
+        assert set(ax.lines[-1].get_xdata()) == {result.times[result.T0]}
+        assert ax.get_legend() is not None
+    assert result.plot(kind, ax=ax) is ax
     plt.close("all")
 
 
