@@ -720,7 +720,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
 
     def _revived(self, state: Mapping[str, Any]) -> Drawn:
         """Draws from what :meth:`_state` made of them."""
-        found: Drawn = revived(state["drawn"], self.saved_types)
+        found: Drawn = revived(state.get("drawn", {}), self.saved_types)
         return found
 
     def _result(

@@ -16,8 +16,7 @@ import polars as pl
 import pytest
 
 from dprct import Accountant, Block, Calibrated, Complete, ols
-from dprct.errors import LedgerError, ParameterError
-from dprct.estimate.ate.results import restored, states_of
+from dprct.errors import ParameterError
 from dprct.missing import tagged
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import Secure
@@ -269,32 +268,12 @@ def test_a_draw_that_leaves_no_effect_is_drawn_again_with_more_values() -> None:
         assert (have & (rows.arms == 1) & (apart == 0)).any()
 
 
-def test_what_was_saved_without_counts_is_not_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As releases before counts were saved; where nothing is private of presence they are."""
-
-    def older(found: Any) -> list[dict[str, Any]]:
-        states = states_of(found)
-        for state in states:
-            del state["counts"]
-        return states
-
-    monkeypatch.setattr("dprct.release.calibrated.model.states_of", older)
-    accountant = Accountant(9, relation="replace-one-design-public")
-    private = model(table(), covariate_release="filler")
-    private.fit(epsilon=1, accountant=accountant)
-    half = ONE.declare(y={"missing_policy": 0.5})
-    filled = model(table(), schema=half, covariate_release="filler")
-    filled.fit(epsilon=1, accountant=accountant)
-    with pytest.raises(LedgerError, match="who has a value of 'y' is private, so that no file"):
-        private.resume("1", accountant=accountant)
-    assert not filled.resume("2", accountant=accountant).protected["y"].isna().any()
-
-
 def test_released_counts_are_saved() -> None:
     accountant = Accountant(9, relation="replace-one-design-public")
-    model(table(), covariate_release="filler").fit(epsilon=8, accountant=accountant)
+    private = model(table(), covariate_release="filler")
+    private.fit(epsilon=8, accountant=accountant)
     state = json.loads(json.dumps(accountant.recover(accountant.ledger[0].id)))
-    (one,) = [restored(effects) for effects in state["drawn"]["effects"]]
+    (one,) = private._revived(state).effects
     assert len(one.counts) == 3
     assert all(0 <= count <= N // 3 for count in one.counts)
 

@@ -27,10 +27,9 @@ def test_slopes_are_those_of_the_covariates_in_the_regression() -> None:
     covariates = covariates_of(SCHEMA, frozenset({"x"}), N, filler=False)
     slopes = Slopes.of(covariates, [OUTCOME])
     bought = slopes.allocation(Budget(1, 1e-6))
-    state, found = slopes.draw(BoundTable(data), bought, source())
+    found = slopes.draw(BoundTable(data), bought, source())
     assert found.shape == (1, 1)
     assert found[0, 0] == pytest.approx(3, abs=0.15)
-    assert len(state["moments"]) == 4  # x, x^2, y, xy
     columns = {"x": np.array([0.0, 1.0]), "unused": np.zeros(2)}
     index = slopes.indices(columns, found)
     assert index[1, 0] - index[0, 0] == pytest.approx(found[0, 0])

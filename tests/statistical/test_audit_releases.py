@@ -16,15 +16,16 @@ import pandas as pd
 import pytest
 
 from dprct import Calibrated, Marginals, MVHistogram
-from dprct.model import revived
 from dprct.privacy.budget import Budget
-from dprct.privacy.histograms import HistogramRelease, OneWayRelease
 from dprct.privacy.noise import source
 from dprct.schema import Column, Schema
 from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dprct.estimate.ate import Released
+    from dprct.privacy.histograms import HistogramRelease
 
 ALPHA = 1e-9
 EPSILON = Fraction(2)
@@ -61,25 +62,19 @@ def laplace_ratio(values: Any, first: float, second: float, scale: float) -> Any
     return (np.abs(x - first) - np.abs(x - second)) / scale
 
 
-def drawn(model: Any, budget: Budget, draws: int) -> list[dict[str, Any]]:
-    """The states that a model would save, many times."""
+def drawn(model: Any, budget: Budget, draws: int) -> list[Any]:
+    """What a model would save, and nothing else of it would leave, many times."""
     noise, allocation = source(), model._allocated(budget)
-    return [model._state(model._draw(allocation, noise)) for _ in range(draws)]
+    return [model._draw(allocation, noise) for _ in range(draws)]
 
 
-def counts_of(state: dict[str, Any]) -> Any:
-    """The noisy counts of a state."""
-    return revived(state["drawn"], (HistogramRelease, OneWayRelease))
-
-
-def count_of(state: dict[str, Any], cell: list[int]) -> int:
+def count_of(found: HistogramRelease, cell: list[int]) -> int:
     """The released count of a cell; what is below the threshold counts as just below it."""
-    found = counts_of(state)
     known = dict(zip(map(tuple, found.codes.tolist()), found.counts.tolist(), strict=True))
     return int(known.get(tuple(cell), found.threshold - 1))
 
 
-def cells_ratio(states: list[dict[str, Any]], epsilon: float) -> Any:
+def cells_ratio(states: list[HistogramRelease], epsilon: float) -> Any:
     """For 20 and 20 people in the cells 0 and 1 of one column, of whom one moves."""
     zero = [count_of(state, [0]) for state in states]
     one = [count_of(state, [1]) for state in states]
@@ -87,11 +82,11 @@ def cells_ratio(states: list[dict[str, Any]], epsilon: float) -> Any:
     return laplace_ratio(zero, HALF, HALF - 1, scale) + laplace_ratio(one, HALF, HALF + 1, scale)
 
 
-def effect_ratio(found: dict[str, Any], shares: tuple[float, float, float], n: int) -> Any:
+def effect_ratio(found: list[Released], shares: tuple[float, float, float], n: int) -> Any:
     """For n people per arm at 0, of whom one control person moves to 1."""
-    effect = np.array([one["effects"][0]["value"] for one in found])
-    variance = np.array([one["effects"][0]["variances"][0] for one in found])
-    control = np.array([one["control"] for one in found])
+    effect = np.array([one.effects[0].value for one in found])
+    variance = np.array([one.effects[0].variances[0].value for one in found])
+    control = np.array([one.control for one in found])
     of_effect, of_variance, of_control = shares
     ratio = (
         laplace_ratio(effect, 0, -1 / n, 1 / (n * of_effect))
@@ -168,8 +163,8 @@ def test_mv_histogram_shows_a_lone_person_with_probability_delta(
     models = tuple(MVHistogram(pd.DataFrame({"a": a}), schema) for a in (there, alone))
     budget = Budget(1, Fraction(1, 20))
 
-    def seen(states: list[dict[str, Any]]) -> Any:
-        return np.array([float([2] in counts_of(state).codes.tolist()) for state in states])
+    def seen(states: list[Any]) -> Any:
+        return np.array([float([2] in state.codes.tolist()) for state in states])
 
     audit(
         seen, models, budget, 20_000, 1.0, method="MVHistogram, delta > 0",
@@ -186,8 +181,8 @@ def test_marginals(computed_once: Any, audit: Any) -> None:
     models = tuple(Marginals(data, schema) for data in tables)
     scale = 4 / float(EPSILON)
 
-    def score(states: list[dict[str, Any]]) -> Any:
-        total, released = 0, [counts_of(state).counts for state in states]
+    def score(states: list[Any]) -> Any:
+        total, released = 0, [state.counts for state in states]
         for column in (0, 1):
             for level, step in ((0, -1), (1, 1)):
                 counts = [one[column][level] for one in released]
@@ -221,9 +216,9 @@ def test_calibrated(computed_once: Any, audit: Any) -> None:
     half = EPSILON / 2
     shares = tuple(map(float, models[0].facts.effects.outcomes[0].split(half)))
 
-    def score(states: list[dict[str, Any]]) -> Any:
-        effects = [state["effects"]["y"] for state in states]
-        covariates = [state["covariates"] for state in states]
+    def score(states: list[Any]) -> Any:
+        effects = [state.effects[0] for state in states]
+        covariates = [state.covariates for state in states]
         ratio = effect_ratio(effects, shares, HALF) + cells_ratio(covariates, float(half))
         return np.round(ratio, 5)
 

@@ -20,7 +20,7 @@ from dprct.estimate.ate.release import (
     Released,
     released,
 )
-from dprct.estimate.ate.results import PrivateATEResults, drawn_of, results_of, state_of, states_of
+from dprct.estimate.ate.results import PrivateATEResults, results_of
 from dprct.estimate.effects import levels_of, with_bounds
 from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of
 from dprct.estimate.moments.effects import EffectResults
@@ -47,7 +47,6 @@ __all__ = [
     "blocks_of_levels",
     "check_relation",
     "drawn_jointly",
-    "drawn_of",
     "known_levels",
     "levels_of",
     "promise_of",
@@ -56,8 +55,6 @@ __all__ = [
     "results_jointly",
     "results_of",
     "smallest_arm",
-    "state_of",
-    "states_of",
     "with_bounds",
     "with_pairs",
 ]

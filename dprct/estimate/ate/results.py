@@ -1,24 +1,20 @@
-"""What a private fit of effects returns: released numbers, their law, and no row.
-
-What was drawn is written as JSON-ready values, for people to read and to be resumed.
-"""
+"""What a private fit of effects returns: released numbers, their law, and no row."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dprct.errors import LedgerError, ParameterError
-from dprct.estimate.ate.release import CountedOutcome, Released, control_law
+from dprct.errors import ParameterError
+from dprct.estimate.ate.release import Released, control_law
 from dprct.estimate.contrasts import compared_words, parse_contrast
 from dprct.estimate.effects import (
     ByOutcome,
     NoisyEffect,
     NoisyMean,
-    NoisyVariance,
     combined,
 )
 from dprct.estimate.noise_law import noise_variance
@@ -34,70 +30,6 @@ if TYPE_CHECKING:
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.contrasts import Contrast
     from dprct.privacy.budget import Guarantee
-
-
-def state_of(outcomes: Sequence[AnyOutcome], found: Sequence[Released]) -> dict[str, Any]:
-    """Return the released numbers of each outcome as JSON-ready values, for people to read."""
-    return {
-        outcome.column.name: {
-            "control": one.control,
-            "effects": [
-                {"value": e.value, "variances": [v.value for v in e.variances]} for e in one.effects
-            ],
-            "means": [m.value for m in one.means],
-        }
-        for outcome, one in zip(outcomes, found, strict=True)
-    }
-
-
-def states_of(found: Sequence[Released]) -> list[dict[str, Any]]:
-    """Return what was drawn as JSON-ready values: noisy numbers and public scales.
-
-    Examples
-    --------
-    >>> variance = NoisyVariance(0.01, 1e-4, 0.11)
-    >>> one = Released((NoisyEffect(0.5, (0.03,), (variance,)),), 1.0, 0.2)
-    >>> restored(states_of([one])[0]) == one
-    True
-    """
-    return [asdict(one) for one in found]
-
-
-def drawn_of(
-    outcomes: Sequence[AnyOutcome], states: Sequence[Mapping[str, Any]]
-) -> tuple[Released, ...]:
-    """Return what was drawn from what :func:`states_of` made of it."""
-    found = tuple(restored(one) for one in states)
-    for outcome, one in zip(outcomes, found, strict=True):
-        if isinstance(outcome, CountedOutcome) and not one.counts:
-            raise LedgerError(
-                "this release was saved before numbers of values were saved with it, and who "
-                f"has a value of {outcome.column.name!r} is private, so that no file can be "
-                "made of it; its budget is spent, and a new release is paid for by what is left"
-            )
-    return found
-
-
-def restored(state: Mapping[str, Any]) -> Released:
-    """Return one of the values that :func:`states_of` was given, as JSON gave it back."""
-    effects = [
-        NoisyEffect(
-            one["value"],
-            tuple(one["scales"]),
-            tuple(NoisyVariance(**v) for v in one["variances"]),
-            one.get("size", 1),
-        )
-        for one in state["effects"]
-    ]
-    means = [
-        NoisyMean(
-            one["value"], one["scale"], NoisyVariance(**one["variance"]), tuple(one["others"])
-        )
-        for one in state["means"]
-    ]
-    # what was saved before releases held counts has none
-    counts = tuple(state.get("counts", ()))
-    return Released(tuple(effects), state["control"], state["control_scale"], tuple(means), counts)
 
 
 def tabulated(

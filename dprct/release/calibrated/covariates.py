@@ -17,12 +17,10 @@ from dprct.defaults import (
 )
 from dprct.encoding import decoded, encodings
 from dprct.errors import SchemaError, marked
-from dprct.model import revived, saved
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
     HistogramRelease,
     OneWayHistograms,
-    OneWayRelease,
     SparseHistogram,
     StabilityHistogram,
     draw_independent_rows,
@@ -35,6 +33,7 @@ from dprct.queries.ridge_moments import MomentsLayout
 from dprct.queries.sums import check_extent
 from dprct.release.histogram import (
     COUNTS,
+    Counts,
     HistogramSpec,
     MarginalsSpec,
     drawn_counts,
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
 
 
 Rule = Literal["histogram", "marginals", "filler"]
-Drawn = HistogramRelease | OneWayRelease | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,23 +138,15 @@ class Covariates:
 
     def draw(
         self, rule: Rule, table: BoundTable, allocation: Allocation, noise: NoiseSource
-    ) -> tuple[dict[str, Any], Drawn]:
-        """Return the released state, and what :meth:`columns` makes rows of; charged before."""
-        drawn = drawn_counts(table, self.facts, _counts(allocation, rule), noise)
-        return {"rule": rule, "drawn": saved(drawn)}, drawn
-
-    def revived(self, state: Mapping[str, Any]) -> Drawn:
-        """Draws from the state that :meth:`draw` returned."""
-        if state["rule"] == "filler":
-            return None
-        found: Drawn = revived(state["drawn"], (HistogramRelease, OneWayRelease))
-        return found
+    ) -> Counts:
+        """Return what :meth:`columns` makes rows of; the caller has charged it."""
+        return drawn_counts(table, self.facts, _counts(allocation, rule), noise)
 
     def _counted(self, rule: Rule) -> HistogramSpec | MarginalsSpec:
         kind = HistogramSpec if rule == "histogram" else MarginalsSpec
         return kind(columns=self.names, outcome_share=0)
 
-    def columns(self, drawn: Drawn, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    def columns(self, drawn: Counts | None, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return synthetic columns (n,) by name: post-processing, or filler."""
         codes = self.facts.encodings
         if isinstance(drawn, HistogramRelease):
@@ -362,14 +352,13 @@ class Slopes:
 
     def draw(
         self, table: BoundTable, allocation: Allocation, noise: NoiseSource
-    ) -> tuple[dict[str, Any], NDArray[np.float64]]:
-        """Return the released state and coefficients (p, q); the caller has charged them."""
+    ) -> NDArray[np.float64]:
+        """Return the released coefficients (p, q); the caller has charged them."""
         sealed = moments(table.frame, self.covariates, self.outcomes, relation=self.relation)
         mechanism = allocation["moments"]
         assert isinstance(mechanism, AnalyticGaussian)
         drawn = mechanism.release(sealed, noise)
-        found = coefficients(drawn, self.covariates, self.outcomes, self.n)
-        return {"moments": [int(unit) for unit in drawn.units]}, found
+        return coefficients(drawn, self.covariates, self.outcomes, self.n)
 
     def indices(
         self, columns: Mapping[str, NDArray[Any]], slopes: NDArray[np.float64]

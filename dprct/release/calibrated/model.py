@@ -19,15 +19,13 @@ from dprct.estimate.ate import (
     DrawnMoments,
     HiddenOutcome,
     IndexRule,
+    PrivateATE,
     UnitRule,
     drawn_jointly,
-    drawn_of,
     known_levels,
     public_facts,
     results_jointly,
     results_of,
-    state_of,
-    states_of,
     with_pairs,
 )
 from dprct.estimate.ate import released as released_effects
@@ -41,8 +39,9 @@ from dprct.estimate.moments.alone import (
     levels_of_outcomes,
 )
 from dprct.lazy import pandas as pd
-from dprct.model import Facts, revived, saved
+from dprct.model import Facts
 from dprct.privacy.budget import Budget
+from dprct.privacy.histograms import HistogramRelease, OneWayRelease
 from dprct.privacy.noise import source
 from dprct.queries.sums import observed
 from dprct.release.calibrated.carried import Aim, Carried, carried_of, masks_of
@@ -82,14 +81,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.certificate.valid_regressions import Validity
-    from dprct.estimate.ate import AnyOutcome
+    from dprct.estimate.ate import AnyOutcome, Released
     from dprct.model import Paid
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.release.calibrated.covariates import Drawn as DrawnCovariates
     from dprct.release.calibrated.covariates import Rule
     from dprct.release.calibrated.layout import Layout, Regressions
+    from dprct.release.histogram import Counts
     from dprct.schema.schema import Schema
 
 
@@ -102,10 +101,9 @@ class Drawn:
     """What left the confidential table."""
 
     rule: Rule
-    covariates: DrawnCovariates
+    covariates: Counts | None
     slopes: NDArray[np.float64] | None
-    effects: Sequence[Any] | DrawnMoments
-    state: Mapping[str, Any]
+    effects: tuple[Released, ...] | DrawnMoments
 
 
 class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
@@ -256,6 +254,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     True
     """
 
+    saved_types = (Drawn, HistogramRelease, OneWayRelease, DrawnStep, *PrivateATE.saved_types)
+
     @checked
     def __init__(
         self,
@@ -377,29 +377,20 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
         assert isinstance(allocation, CalibratedAllocation)
         facts, rows, rule = self.facts, self._table, allocation.division.rule
-        state: dict[str, Any] = {"rule": rule}
-        covariates: DrawnCovariates = None
+        covariates, slopes = None, None
         if rule != "filler":
-            state, covariates = facts.covariates.draw(rule, rows, allocation.covariates, noise)
-        states: dict[str, Any] = {"covariates": state}
-        slopes = None
+            covariates = facts.covariates.draw(rule, rows, allocation.covariates, noise)
         if facts.slopes is not None:
-            states["slopes"], slopes = facts.slopes.draw(rows, allocation.moments, noise)
-        of_slopes = None if slopes is None else slopes.tolist()
+            slopes = facts.slopes.draw(rows, allocation.moments, noise)
         if self.spec.declared is not None:
-            regressions = self._drawn_regressions(allocation, noise)
-            states["drawn"] = {"declared": saved(regressions), "slopes": None}
-            return Drawn(rule, covariates, None, regressions, states)
+            return Drawn(rule, covariates, slopes, self._drawn_regressions(allocation, noise))
         if allocation.division.jointly:
             layout = self.spec.effects.layout(facts.effects)
             moments = drawn_jointly(layout, facts.effects, rows, allocation.effects, noise)
-            states["drawn"] = {"jointly": saved(moments), "slopes": of_slopes}
-            return Drawn(rule, covariates, slopes, moments, states)
+            return Drawn(rule, covariates, slopes, moments)
         outcomes = facts.effects.outcomes
         effects = released_effects(outcomes, allocation.single_effects, rows, noise)
-        states["effects"] = state_of(outcomes, effects)
-        states["drawn"] = {"effects": states_of(effects), "slopes": of_slopes}
-        return Drawn(rule, covariates, slopes, effects, states)
+        return Drawn(rule, covariates, slopes, effects)
 
     def _drawn_regressions(
         self, allocation: CalibratedAllocation, noise: NoiseSource
@@ -412,22 +403,6 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         return drawn_with_steps(
             self._table, here, "replace-one-design-public", allocation.effects, noise
         )
-
-    def _state(self, drawn: Drawn) -> Mapping[str, Any]:
-        return drawn.state
-
-    def _revived(self, state: Mapping[str, Any]) -> Drawn:
-        drawn, rule = state["drawn"], state["covariates"]["rule"]
-        slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
-        covariates = self.facts.covariates.revived(state["covariates"])
-        if "declared" in drawn:
-            regressions = revived(drawn["declared"], (DrawnMoments, DrawnStep))
-            return Drawn(rule, covariates, None, regressions, state)
-        if "jointly" in drawn:
-            moments = revived(drawn["jointly"], (DrawnMoments,))
-            return Drawn(rule, covariates, slopes, moments, state)
-        effects = drawn_of(self.facts.effects.outcomes, drawn["effects"])
-        return Drawn(rule, covariates, slopes, effects, state)
 
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""

@@ -4,12 +4,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.ate import state_of
 from dprct.estimate.ate.release import Outcome, Released, drawn_alone, mechanisms_of
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
@@ -86,13 +84,3 @@ def test_the_noise_has_the_scales_that_are_claimed(sizes: tuple[int, ...]) -> No
     assert np.mean([d.control for d in draws]) == pytest.approx(
         3.0, abs=6.11 * np.sqrt(2 / 1_500) * draws[0].control_scale
     )
-
-
-def test_the_saved_state_is_what_was_released_and_json() -> None:
-    import json
-
-    given = outcome(4, 4)
-    found = drawn(given, eager(pd.DataFrame({"y": [3.0] * 8})), Fraction(1), source(1))
-    state = json.loads(json.dumps(state_of([given], [found])))
-    assert state["y"]["effects"][0]["value"] == found.effects[0].value
-    assert state["y"]["control"] == found.control

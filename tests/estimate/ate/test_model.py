@@ -12,8 +12,8 @@ import dprct.model
 from dprct import PrivateATE
 from dprct.assignment import Complete, Simple
 from dprct.errors import LedgerError, ModelPicklingError
-from dprct.estimate.ate import Released, drawn_of, released, states_of
-from dprct.model import BoundTable
+from dprct.estimate.ate import Released, released
+from dprct.model import BoundTable, revived, saved
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import DiscreteLaplace
@@ -81,7 +81,6 @@ def test_what_was_paid_for_is_resumed_to_the_last_digit(
 def test_json_brings_released_effects_back(
     arms: list[str], trial: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    """In the form of calibrated releases, which must be read as long as ledgers are kept."""
     data = trial(900)
     if len(arms) == 1:
         data = data[data["t2"] == 0]
@@ -89,8 +88,7 @@ def test_json_brings_released_effects_back(
     allocation = model.spec.allocation(model.facts, Budget(1))
     found = released(model.facts.outcomes, allocation, model._table, source())
     assert all(isinstance(one, Released) for one in found)
-    states = json.loads(json.dumps(states_of(found)))
-    assert drawn_of(model.facts.outcomes, states) == found
+    assert revived(json.loads(json.dumps(saved(found))), model.saved_types) == found
 
 
 def test_a_concentrated_account_takes_what_the_mechanisms_cost(model: PrivateATE) -> None:
