@@ -163,8 +163,47 @@ class HistogramRelease:
     simulation: bool
 
 
+class CellHistogram:
+    """Noisy counts of the cells of a public domain that reach a public threshold."""
+
+    __slots__ = ()
+
+    epsilon: Fraction
+    cells: int
+    relation: Relation
+    scale: float
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise of a count, before the threshold."""
+        return DiscreteLaplace(self.epsilon, MOVED_ROWS[self.relation]).noise_sd
+
+    @property
+    def threshold(self) -> int:
+        """The public threshold t; a combination shared by fewer people is likely to disappear."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Return the law in one sentence, from public numbers."""
+        raise NotImplementedError
+
+    def _admitted(self, counts: CellCounts) -> tuple[IntArray, IntArray]:
+        """Open the counts if they are over the domain and under the relation described."""
+        if not isinstance(counts, CellCounts):
+            raise ParameterError(
+                f"got ``{type(counts).__name__}``; a histogram releases CellCounts"
+            )
+        if counts.relation != self.relation or counts.cells != self.cells:
+            raise ParameterError(
+                f"counts are over {counts.cells} cells under {counts.relation}, the mechanism was "
+                f"described for {self.cells} under {self.relation}; make them agree"
+            )
+        opened: tuple[IntArray, IntArray] = _open(counts)
+        return opened
+
+
 @dataclass(frozen=True, slots=True)
-class SparseHistogram(Pure):
+class SparseHistogram(CellHistogram, Pure):
     """Noisy counts of all K cells that reach a public threshold: pure differential privacy.
 
     Parameters
@@ -219,18 +258,13 @@ class SparseHistogram(Pure):
         object.__setattr__(self, "scale", laplace_scale(MOVED_ROWS[relation], self.epsilon))
 
     @property
-    def noise_sd(self) -> float:
-        """Standard deviation of the noise of a count, before the threshold."""
-        return DiscreteLaplace(self.epsilon, MOVED_ROWS[self.relation]).noise_sd
-
-    @property
     def tail(self) -> Tail:
         """The event that an empty cell is released; ``tail.exponent`` is -log a, exactly."""
         return Tail(1 / Fraction(self.scale), self.threshold)
 
     @property
     def threshold(self) -> int:
-        """The public threshold t; a combination shared by fewer people is likely to disappear."""
+        """The public threshold t."""
         return pure_threshold(self.cells, self.n, 1 / Fraction(self.scale))
 
     @property
@@ -247,14 +281,8 @@ class SparseHistogram(Pure):
         )
 
     def release(self, counts: CellCounts, source: NoiseSource) -> HistogramRelease:
-        """Draw the released cells and their noisy counts.
-
-        Parameters
-        ----------
-        counts : CellCounts
-            Over a domain of ``self.cells`` cells and under ``self.relation``.
-        """
-        codes, numbers = _admitted(self, counts)
+        """Draw the released cells and their noisy counts."""
+        codes, numbers = self._admitted(counts)
         scale, tail = self.scale, self.tail
         occupied = cell_indices(codes, counts.radices)
         noisy = numbers + source.discrete_laplace(scale, len(numbers))
@@ -268,7 +296,7 @@ class SparseHistogram(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class StabilityHistogram:
+class StabilityHistogram(CellHistogram):
     """Noisy counts of the occupied cells that reach a public threshold: (epsilon, delta).
 
     Parameters
@@ -322,11 +350,6 @@ class StabilityHistogram:
         object.__setattr__(self, "scale", laplace_scale(MOVED_ROWS[relation], self.epsilon))
 
     @property
-    def noise_sd(self) -> float:
-        """Standard deviation of the noise of a count, before the threshold."""
-        return DiscreteLaplace(self.epsilon, MOVED_ROWS[self.relation]).noise_sd
-
-    @property
     def threshold(self) -> int:
         """The public threshold t."""
         return stability_threshold(self.delta, 1 / Fraction(self.scale))
@@ -354,8 +377,8 @@ class StabilityHistogram:
         )
 
     def release(self, counts: CellCounts, source: NoiseSource) -> HistogramRelease:
-        """Draw the released cells and their noisy counts; as in `SparseHistogram.release`."""
-        codes, numbers = _admitted(self, counts)
+        """Draw the released cells and their noisy counts."""
+        codes, numbers = self._admitted(counts)
         noisy = numbers + source.discrete_laplace(self.scale, len(numbers))
         kept = noisy >= self.threshold
         indices = cell_indices(codes[kept], counts.radices).tolist()
@@ -410,21 +433,6 @@ def weighted_indices(weights: IntArray, n: int, rng: np.random.Generator) -> Int
     drawn: IntArray = np.repeat(np.arange(len(weights)), np.diff(reached, prepend=0))
     rng.shuffle(drawn)
     return drawn
-
-
-def _admitted(
-    mechanism: SparseHistogram | StabilityHistogram, counts: CellCounts
-) -> tuple[IntArray, IntArray]:
-    """Open the counts if they are over the domain and under the relation described."""
-    if not isinstance(counts, CellCounts):
-        raise ParameterError(f"got ``{type(counts).__name__}``; a histogram releases CellCounts")
-    if counts.relation != mechanism.relation or counts.cells != mechanism.cells:
-        raise ParameterError(
-            f"counts are over {counts.cells} cells under {counts.relation}, the mechanism was "
-            f"described for {mechanism.cells} under {mechanism.relation}; make them agree"
-        )
-    opened: tuple[IntArray, IntArray] = _open(counts)
-    return opened
 
 
 def _listed(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -670,6 +670,9 @@ def _dimension(size: int) -> int:
     return size
 
 
+Part = TypeVar("Part")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Allocation:
     """The mechanisms of one fit, made before anything is charged or drawn.
@@ -733,6 +736,12 @@ class Allocation:
 
     def __getitem__(self, name: str) -> Mechanism:
         return self.parts[name]
+
+    def part(self, name: str, kind: type[Part]) -> Part:
+        """Return a part that is of a known kind."""
+        found = self.parts[name]
+        assert isinstance(found, kind)
+        return found
 
     def cost(self) -> Charge:
         """Charge before a fit draws: the claim, and what is proved besides it."""

@@ -51,7 +51,7 @@ class _OnNumbers(ABC):
         """Mechanism for so many numbers, on the grid."""
 
     @abstractmethod
-    def _sealed(self, units: list[int], grid: Fraction) -> IntegerVector:
+    def _vector(self, units: list[int], grid: Fraction) -> IntegerVector:
         """Seal numbers in steps of the grid, with the sensitivity that they have there."""
 
     def noise_sd(self, size: int = 1) -> float:
@@ -78,7 +78,7 @@ class _OnNumbers(ABC):
             If ``x`` is no finite number or vector of these.
         """
         grid = _grid(self.sensitivity)
-        sealed = self._sealed(_rounded(x, grid), grid)
+        sealed = self._vector(_rounded(x, grid), grid)
         noisy = self._mechanism(sealed.size).release(sealed, source(rng)).values
         return float(noisy[0]) if np.ndim(x) == 0 else np.asarray(noisy, np.float64)
 
@@ -133,7 +133,7 @@ class Laplace(_OnNumbers):
         units = math.ceil(self.sensitivity / _grid(self.sensitivity)) + size
         return DiscreteLaplace(self.budget.epsilon, l1=units)
 
-    def _sealed(self, units: list[int], grid: Fraction) -> IntegerVector:
+    def _vector(self, units: list[int], grid: Fraction) -> IntegerVector:
         l1 = self._mechanism(len(units)).l1
         return IntegerVector(units, l1=l1, relation="replace-one", grid=grid)
 
@@ -189,7 +189,7 @@ class Gaussian(_OnNumbers):
         steps = math.ceil(self.sensitivity / _grid(self.sensitivity))
         return AnalyticGaussian(self.budget, (steps + math.isqrt(size - 1) + 1) ** 2, size)
 
-    def _sealed(self, units: list[int], grid: Fraction) -> IntegerVector:
+    def _vector(self, units: list[int], grid: Fraction) -> IntegerVector:
         square = self._mechanism(len(units)).l2_squared
         return IntegerVector(
             units,

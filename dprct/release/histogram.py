@@ -25,6 +25,7 @@ from dprct.privacy.aggregates import CellCounts, IntegerVector, cell_count
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
+    CellHistogram,
     HistogramRelease,
     OneWayHistograms,
     OneWayRelease,
@@ -39,7 +40,7 @@ from dprct.queries.offsets import bin_offsets, group_count
 from dprct.queries.sums import GRID
 from dprct.release.columns import Binned, is_binned_outcome, means_of, redrawn
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.release.spurious import Cells, error_ratio, released_share, spurious_share
+from dprct.release.spurious import error_ratio, released_share, spurious_share
 from dprct.results.plan import (
     ESTIMAND,
     RATIO,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from dprct.model import BoundTable, Facts
     from dprct.privacy.aggregates import IntArray
     from dprct.privacy.budget import Real
+    from dprct.privacy.mechanisms import Mechanism
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
 
@@ -148,7 +150,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         )
 
     @abstractmethod
-    def mechanism(self, facts: ReleaseFacts, budget: Budget) -> Cells | OneWayHistograms:
+    def mechanism(self, facts: ReleaseFacts, budget: Budget) -> Mechanism:
         """Return the mechanism that one row's ``budget`` buys."""
 
     def allocation(self, facts: ReleaseFacts, budget: Budget) -> Allocation:
@@ -181,8 +183,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
                 yield PlannedNumber(mean, max(found) / 2, unit, off)
                 yield PlannedNumber(mean, max(found), unit, "an effect")
             return
-        mechanism = allocation[OFFSETS]
-        assert isinstance(mechanism, DiscreteLaplace)
+        mechanism = allocation.part(OFFSETS, DiscreteLaplace)
         arms = group_count(binned.arms(facts.encodings))
         sd = mechanism.noise_sd / GRID / (facts.n / arms)
         why = "share of epsilon, for each bin" + " of each arm" * (arms > 1)
@@ -219,7 +220,9 @@ class HistogramSpec(CountsSpec):
         """How many bins a column gets that declares none, by ``zeta``."""
         return None if self.zeta is None else bins_by_zeta(n, self.zeta)
 
-    def mechanism(self, facts: ReleaseFacts, budget: Budget) -> Cells:
+    def mechanism(
+        self, facts: ReleaseFacts, budget: Budget
+    ) -> SparseHistogram | StabilityHistogram:
         """Return the mechanism that one row's ``budget`` buys."""
         cells = cell_count(facts.sizes)
         if budget.delta:
@@ -228,8 +231,7 @@ class HistogramSpec(CountsSpec):
 
     def plan(self, facts: ReleaseFacts, allocation: Allocation) -> Plan:
         """Return K, t, n / K and what follows from them."""
-        mechanism = allocation[COUNTS]
-        assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
+        mechanism = allocation.part(COUNTS, CellHistogram)
         t, n, cells = mechanism.threshold, facts.n, mechanism.cells
         share = spurious_share(n, mechanism, self._offset_spread(facts, allocation))
         void = n / cells < t or share > MOST_SPURIOUS
@@ -242,7 +244,7 @@ class HistogramSpec(CountsSpec):
         )
 
     def _contents(
-        self, facts: ReleaseFacts, allocation: Allocation, mechanism: Cells, share: float
+        self, facts: ReleaseFacts, allocation: Allocation, mechanism: CellHistogram, share: float
     ) -> Contents:
         t, n, cells = mechanism.threshold, facts.n, mechanism.cells
         ratio = error_ratio(n, mechanism, self._offset_spread(facts, allocation))
@@ -299,8 +301,7 @@ class HistogramSpec(CountsSpec):
         """Return the variance that means within bins add to an effect, over that of sampling."""
         if OFFSETS not in allocation.parts:
             return 0.0
-        mechanism = allocation[OFFSETS]
-        assert isinstance(mechanism, DiscreteLaplace)
+        mechanism = allocation.part(OFFSETS, DiscreteLaplace)
         binned, found = self.binned(facts.encodings), [0.0]
         rows = facts.n / group_count(binned.arms(facts.encodings))
         for code in binned.outcomes(facts.encodings):
@@ -346,8 +347,7 @@ class MarginalsSpec(CountsSpec):
         return Plan(self.method, allocation.budget, partial(self._contents, facts, allocation))
 
     def _contents(self, facts: ReleaseFacts, allocation: Allocation) -> Contents:
-        mechanism = allocation[COUNTS]
-        assert isinstance(mechanism, OneWayHistograms)
+        mechanism = allocation.part(COUNTS, OneWayHistograms)
         sd, n = mechanism.mechanism.noise_sd, facts.n
         numbers = [*notes({ESTIMAND: "distribution of each column in its bins or levels"})]
         for code in facts.encodings:
@@ -397,17 +397,12 @@ def drawn_counts(
 
     The caller has charged the allocation.
     """
-    mechanism = allocation[COUNTS]
-    if isinstance(mechanism, OneWayHistograms):
-        if counts is None:
-            counts = one_way_counts(table.frame, facts.encodings)
-        assert isinstance(counts, IntegerVector)
-        return mechanism.release(counts, noise)
-    assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
+    mechanism: Any = allocation[COUNTS]
     if counts is None:
-        counts = cell_counts(table.frame, facts.encodings)
-    assert isinstance(counts, CellCounts)
-    return mechanism.release(counts, noise)
+        one_way = isinstance(mechanism, OneWayHistograms)
+        counts = (one_way_counts if one_way else cell_counts)(table.frame, facts.encodings)
+    found: Counts = mechanism.release(counts, noise)
+    return found
 
 
 AnyCounts = TypeVar("AnyCounts", bound=CountsSpec)
@@ -437,9 +432,8 @@ class _Counted(
         counts: Any = drawn_counts(self._table, self.facts, allocation, noise, told)
         if OFFSETS not in allocation.parts:
             return cast("Drawn", counts)
-        codes = self.facts.encodings
-        mechanism, binned = allocation[OFFSETS], self.spec.binned(codes)
-        assert isinstance(mechanism, DiscreteLaplace)
+        codes, mechanism = self.facts.encodings, allocation.part(OFFSETS, DiscreteLaplace)
+        binned = self.spec.binned(codes)
         sealed = bin_offsets(self._table.frame, binned.outcomes(codes), binned.arms(codes))
         return WithOffsets(counts, np.asarray(mechanism.release(sealed, noise).values, np.float64))
 
@@ -559,8 +553,7 @@ class MVHistogram(_Counted[HistogramSpec, HistogramRelease]):
         if plan.file_note:
             return plan.file_note
         counts = drawn.counts if isinstance(drawn, WithOffsets) else drawn
-        mechanism = allocation[COUNTS]
-        assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
+        mechanism = allocation.part(COUNTS, CellHistogram)
         share = released_share(counts, self.facts.encodings, self.n, mechanism)
         return f"{VOID_ERRORS}: {_found(share)}." if share > MOST_SPURIOUS else ""
 

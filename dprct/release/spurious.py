@@ -11,7 +11,7 @@ import numpy as np
 
 from dprct.encoding import ExclusiveEncoding
 from dprct.lazy import special
-from dprct.privacy.histograms import HistogramRelease, SparseHistogram, StabilityHistogram
+from dprct.privacy.histograms import StabilityHistogram
 from dprct.privacy.noise import source
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
-
-Cells = SparseHistogram | StabilityHistogram
+    from dprct.privacy.histograms import CellHistogram, HistogramRelease
 
 _MOST_DRAWS, _FEWEST_DRAWS = 400, 4
 _WORK = 2 * 10**7
@@ -29,13 +28,14 @@ _WORK = 2 * 10**7
 _AT_ONCE = 2**22
 
 
-def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
+def spurious_share(n: int, mechanism: CellHistogram, more: float = 0.0) -> float:
     """Share of regressions of one column on an unrelated one that are significant at 5 %.
 
     Where :func:`error_ratio` is not known, rows are uniform, and the share is 5 %.
 
     Examples
     --------
+    >>> from dprct.privacy.histograms import SparseHistogram
     >>> round(spurious_share(10_000, SparseHistogram(1, 6, 10_000)), 3)
     0.051
     """
@@ -43,7 +43,7 @@ def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
     return 0.05 if math.isnan(ratio) else float(2 * special.ndtr(-1.96 / ratio))
 
 
-def error_ratio(n: int, mechanism: Cells, more: float = 0.0) -> float:
+def error_ratio(n: int, mechanism: CellHistogram, more: float = 0.0) -> float:
     """Error of the effect of one column on an unrelated one, over that on data without noise.
 
     NaN where no combination is expected to be released.
@@ -85,7 +85,7 @@ def _noise_above(c: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float
 
 
 def released_share(
-    released: HistogramRelease, encodings: Sequence[Coded], n: int, mechanism: Cells
+    released: HistogramRelease, encodings: Sequence[Coded], n: int, mechanism: CellHistogram
 ) -> float:
     """Share of pairs of unrelated columns with abs(t) > 1.96, at the levels' released shares.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
-from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
+from dprct.privacy.histograms import CellHistogram
 from dprct.release.histogram import most_survivors
 from dprct.release.release import modelled
 from dprct.results.plan import NOISE_SD, STD_ERROR, completed, planned_draws
@@ -67,7 +67,7 @@ def combinations(
     spec, facts = found
     allocation = spec.allocation(facts, _budget(study, epsilon))
     for part in allocation.parts.values():
-        if isinstance(part, (SparseHistogram, StabilityHistogram)):
+        if isinstance(part, CellHistogram):
             sizes = dict(zip(modelled(facts.schema), facts.sizes, strict=True))
             most = most_survivors(rows, part.cells, part.threshold)
             return Combinations(part.cells, part.threshold, rows, most, sizes)
@@ -124,7 +124,7 @@ def expected_errors(
         or [
             Expected("combinations", _KEPT, float(part.threshold), None)
             for part in allocation.parts.values()
-            if isinstance(part, (SparseHistogram, StabilityHistogram))
+            if isinstance(part, CellHistogram)
         ]
         or [
             Expected(one.part, _DRAW, one.noise_sd, None)

@@ -206,7 +206,8 @@ def fitted(data: pd.DataFrame, schema: Schema, epsilon: float, count: int) -> np
         accountant = Accountant(epsilon)
         model.fit(epsilon, accountant=accountant, confirm=True)
         state: Any = accountant.recover(accountant.ledger[0].id)
-        out[k, [code[0] for code in state["codes"]]] = state["counts"]
+        drawn: Any = model._revived(state)
+        out[k, drawn.codes[:, 0]] = drawn.counts
     return out
 
 

@@ -19,10 +19,9 @@ from dprct.encoding import decoded, encodings
 from dprct.errors import SchemaError, marked
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
+    CellHistogram,
     HistogramRelease,
     OneWayHistograms,
-    SparseHistogram,
-    StabilityHistogram,
     draw_independent_rows,
     draw_rows,
 )
@@ -98,22 +97,23 @@ class Covariates:
         The file says which of its regressions are valid, and no other one is read off it: its
         covariates may look more related than they are, which a histogram by itself refuses.
         """
-        plan = self._counted(rule).plan(self.facts, _counts(allocation, rule))
+        plan = self._counted(rule).plan(self.facts, allocation.part(rule, Allocation))
         if rule == "marginals":
             return plan
-        cells = _counts(allocation, rule)[COUNTS]
-        assert isinstance(cells, (SparseHistogram, StabilityHistogram))
+        cells = allocation.part(rule, Allocation).part(COUNTS, CellHistogram)
         return replace(plan, refusal=few_survivors(self.n, cells.threshold), file_note="")
 
     def chosen(self, budget: Budget) -> tuple[Rule, str]:
         """The rule that is worth ``budget``, and why; a function of public facts."""
         if not self.names:
             return "filler", "no covariate is modelled"
-        cells = _counts(self.allocation("histogram", budget), "histogram")[COUNTS]
-        counts = _counts(self.allocation("marginals", budget), "marginals")[COUNTS]
         budget = per_row(budget, self.rows)
-        assert isinstance(cells, (SparseHistogram, StabilityHistogram))
-        assert isinstance(counts, OneWayHistograms)
+        jointly, singly = (
+            self._counted(rule).allocation(self.facts, budget)
+            for rule in ("histogram", "marginals")
+        )
+        cells = jointly.part(COUNTS, CellHistogram)
+        counts = singly.part(COUNTS, OneWayHistograms)
         threshold = cells.threshold
         scale = 2 / float(budget.epsilon)
         if resembles_jointly(self.n, cells.cells, threshold, math.sqrt(2) * scale):
@@ -140,9 +140,9 @@ class Covariates:
         self, rule: Rule, table: BoundTable, allocation: Allocation, noise: NoiseSource
     ) -> Counts:
         """Return what :meth:`columns` makes rows of; the caller has charged it."""
-        return drawn_counts(table, self.facts, _counts(allocation, rule), noise)
+        return drawn_counts(table, self.facts, allocation.part(rule, Allocation), noise)
 
-    def _counted(self, rule: Rule) -> HistogramSpec | MarginalsSpec:
+    def _counted(self, rule: str) -> HistogramSpec | MarginalsSpec:
         kind = HistogramSpec if rule == "histogram" else MarginalsSpec
         return kind(columns=self.names, outcome_share=0)
 
@@ -160,13 +160,6 @@ class Covariates:
             if drawn is None or self.complete.intersection(c.name for c in code.columns):
                 completed(rows[:, j], _regular(code, rng), rng)
         return decoded(codes, rows, rng)
-
-
-def _counts(allocation: Allocation, rule: Rule) -> Allocation:
-    """Gain of a row of each unit, of an allocation of :class:`Covariates`."""
-    found = allocation.parts[rule]
-    assert isinstance(found, Allocation)
-    return found
 
 
 def _codes(schema: Schema, names: Sequence[str]) -> tuple[Coded, ...]:
@@ -355,9 +348,7 @@ class Slopes:
     ) -> NDArray[np.float64]:
         """Return the released coefficients (p, q); the caller has charged them."""
         sealed = moments(table.frame, self.covariates, self.outcomes, relation=self.relation)
-        mechanism = allocation["moments"]
-        assert isinstance(mechanism, AnalyticGaussian)
-        drawn = mechanism.release(sealed, noise)
+        drawn = allocation.part("moments", AnalyticGaussian).release(sealed, noise)
         return coefficients(drawn, self.covariates, self.outcomes, self.n)
 
     def indices(

@@ -214,30 +214,22 @@ class CalibratedAllocation(Allocation):
     @property
     def effects(self) -> Allocation:
         """The mechanisms of the effects."""
-        found = self.parts["effects"]
-        assert isinstance(found, Allocation)
-        return found
+        return self.part("effects", Allocation)
 
     @property
     def single_effects(self) -> ATEAllocation:
         """The mechanisms of the effects, where each outcome has its own."""
-        found = self.effects
-        assert isinstance(found, ATEAllocation)
-        return found
+        return self.part("effects", ATEAllocation)
 
     @property
     def covariates(self) -> Allocation:
         """The mechanism of the covariates, where they are drawn."""
-        found = self.parts[COVARIATES]
-        assert isinstance(found, Allocation)
-        return found
+        return self.part(COVARIATES, Allocation)
 
     @property
     def moments(self) -> Allocation:
         """The mechanism of the moments, where outcomes vary with covariates."""
-        found = self.parts[MOMENTS]
-        assert isinstance(found, Allocation)
-        return found
+        return self.part(MOMENTS, Allocation)
 
 
 _NOT_DECLARED: Mapping[str, str] = {

@@ -49,7 +49,7 @@ def test_plots_are_drawn(people, schema):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     result = model_of(people, schema, n=400).fit(5, 1e-6)
     assert result.plot().get_title() == "x"
-    assert len(result.plot_subgroups("town").lines) == 7
+    assert len(result.plot_subgroups("town").lines) == 5
     pyplot.close("all")
 
 

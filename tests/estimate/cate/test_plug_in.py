@@ -55,7 +55,7 @@ def test_an_effect_is_found_where_treatment_was_chosen(
     x1, town = (g.ravel().astype(np.int32) for g in np.meshgrid(np.arange(5), np.arange(2)))
     assert fit.at([x1, town]) == pytest.approx(1 - x1 / 2 + town, abs=0.2)
     assert fit.average == pytest.approx(0.5, abs=0.1)
-    table = fit.levels("x1")
+    table = fit.levels("x1", part="noise")
     assert table["raw"] @ table["count"] / table["count"].sum() == pytest.approx(fit.average)
 
 
@@ -65,8 +65,8 @@ def test_the_law_of_its_noise_is_that_of_draws(schema: Schema, budget: Budget) -
     form = form_of(schema)
     fits = [drawn(form, budget, seed) for seed in range(40)]
     found = np.array([fit._numbers for fit in fits]).std(axis=0)
-    said = [fits[0].average_noise().sd, *fits[0].levels("x1")["std.error"]]
-    said += [*fits[0].levels("town")["std.error"]]
+    said = [fits[0].average_noise().sd, *fits[0].levels("x1", part="noise")["std.error"]]
+    said += [*fits[0].levels("town", part="noise")["std.error"]]
     assert (found / said > 0.5).all()
     assert (found / said < 2).all()
 
