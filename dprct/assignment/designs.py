@@ -200,21 +200,6 @@ class Allotted(Design):
             law=law if control else law.without_control(),
         )
 
-    @property
-    def block_columns(self) -> tuple[str, ...]:
-        """The columns whose combinations are the blocks."""
-        return ()
-
-    @property
-    def cluster_columns(self) -> tuple[str, ...]:
-        """The columns whose combinations are the clusters."""
-        return ()
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The columns that the draw depends on: blocks and clusters."""
-        return tuple(dict.fromkeys((*self.block_columns, *self.cluster_columns)))
-
     def draw(self, rows: pd.DataFrame, rng: np.random.Generator) -> Codes:
         """Draw the group of each row; (n,)."""
         units = self._units(rows)

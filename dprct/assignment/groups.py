@@ -579,9 +579,19 @@ class Design(ABC):
         return self.groups.columns
 
     @property
+    def block_columns(self) -> tuple[str, ...]:
+        """The columns whose combinations are the blocks."""
+        return ()
+
+    @property
+    def cluster_columns(self) -> tuple[str, ...]:
+        """The columns whose combinations are the clusters."""
+        return ()
+
+    @property
     def uses(self) -> tuple[str, ...]:
         """The columns that the draw depends on: blocks and clusters."""
-        return ()
+        return tuple(dict.fromkeys((*self.block_columns, *self.cluster_columns)))
 
     @property
     def cluster_facts(self) -> ClusterFacts:

@@ -210,7 +210,7 @@ def experiment_of(
 
 def cluster_unit(design: Design, largest: int) -> Unit:
     """Protected unit where a whole cluster is protected, of at most ``largest`` rows."""
-    columns = ", ".join(getattr(design, "cluster_columns", ()))
+    columns = ", ".join(design.cluster_columns)
     return Unit(f"cluster of {columns}", columns, largest)
 
 
@@ -277,8 +277,7 @@ def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tup
             f"``blocks={given(blocks)}``; allowed: weight, ignore, or a ``mapping`` from "
             "blocks to pools"
         )
-    block = tuple(getattr(design, "block_columns", ()))
-    cluster = clusters_of(design)
+    block, cluster = design.block_columns, clusters_of(design)
     if isinstance(blocks, Mapping) and not block:
         raise ParameterError(
             f"``blocks=`` pools blocks, and a ``{type(design).__name__}`` design has "
@@ -299,7 +298,7 @@ def clusters_of(design: Design) -> tuple[str, ...]:
     Empty where single rows were assigned.
     """
     if not isinstance(design, Factorial):
-        return tuple(getattr(design, "cluster_columns", ()))
+        return design.cluster_columns
     found = {clusters_of(factor) for factor in design.factors}
     if len(found) > 1:
         raise ParameterError(
@@ -433,7 +432,7 @@ def check_hidden(design: Design | None, schema: Schema) -> None:
             "shares=0.5)``: the probabilities of the arms are public facts, their sizes are not"
         )
     parts = list(_parts(design))
-    if any(getattr(one, "cluster_columns", ()) for one in parts):
+    if any(one.cluster_columns for one in parts):
         raise ParameterError(
             "clusters were assigned, and ``neighbors='replace-one'`` protects the treatment of one "
             "person, who shares it with the cluster; use 'replace-one-design-public'"
@@ -483,7 +482,7 @@ def _check_blocks(design: Design, schema: Schema) -> None:
     law = getattr(design, "law", None)
     if law is None or not law.blocks:
         return
-    legal = [_labels(schema.column(name)) for name in getattr(design, "block_columns", ())]
+    legal = [_labels(schema.column(name)) for name in design.block_columns]
     # more legal blocks than declared ones cannot all be declared, and may be too many to list
     if prod(map(len, legal)) <= len(law.blocks):
         labels = legal[0] if len(legal) == 1 else product(*legal)

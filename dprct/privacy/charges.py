@@ -209,10 +209,6 @@ class Content:
         if not _SHA256.fullmatch(self.sha256):
             raise ParameterError("sha256 of a content must be 64 lower-case hexadecimal digits")
 
-    def to_dict(self) -> dict[str, str]:
-        """Return JSON-ready values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Opening:
@@ -233,10 +229,6 @@ class Opening:
         """Whether a column that was looked at was declared otherwise than it is now."""
         return any(facts.get(name, said) != said for name, said in self.facts.items())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Saved:
@@ -249,10 +241,6 @@ class Saved:
     def __post_init__(self) -> None:
         if not ENTRY_ID.fullmatch(self.entry) or not _SHA256.fullmatch(self.sha256):
             raise ParameterError("a saved state needs the id of its entry and a SHA-256")
-
-    def to_dict(self) -> dict[str, str]:
-        """Return JSON-ready values."""
-        return asdict(self)
 
 
 def now() -> str:

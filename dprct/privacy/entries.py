@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from dprct.errors import BudgetError, DprctError, LedgerError, ParameterError, marked
@@ -345,11 +345,11 @@ class Ledger:
             "format": "dprct ledger",
             "version": VERSION,
             **self.terms(),
-            "contents": [content.to_dict() for content in self.contents],
+            "contents": list(map(asdict, self.contents)),
             "entries": [entry.to_dict() for entry in self.entries],
-            "saved": [saved.to_dict() for saved in self.saved],
+            "saved": list(map(asdict, self.saved)),
             **({} if self.separate is None else {"separate": self.separate}),
-            **({"openings": [one.to_dict() for one in self.openings]} if self.openings else {}),
+            **({"openings": list(map(asdict, self.openings))} if self.openings else {}),
         }
 
     @classmethod
@@ -576,14 +576,14 @@ def rendered(ledger: Ledger) -> bytes:
 
 def lines_beyond(ledger: Ledger, earlier: Ledger) -> list[bytes]:
     """Return the lines of the records that a ledger has and an earlier state of it lacks."""
-    lines = [_line(_CONTENT, one.to_dict()) for one in ledger.contents[len(earlier.contents) :]]
+    lines = [_line(_CONTENT, asdict(one)) for one in ledger.contents[len(earlier.contents) :]]
     head = earlier.head
     for entry in ledger.entries[len(earlier.entries) :]:
         facts = entry.to_dict()
         head = link_after(head, facts)
         lines.append(_line(_ENTRY, {**facts, "chain": head}))
-    lines += [_line(_SAVED, one.to_dict()) for one in ledger.saved[len(earlier.saved) :]]
-    lines += [_line(_OPENING, o.to_dict()) for o in ledger.openings[len(earlier.openings) :]]
+    lines += [_line(_SAVED, asdict(one)) for one in ledger.saved[len(earlier.saved) :]]
+    lines += [_line(_OPENING, asdict(o)) for o in ledger.openings[len(earlier.openings) :]]
     if ledger.separate != earlier.separate:
         lines.append(_line(_SEPARATE, {"why": ledger.separate}))
     return lines

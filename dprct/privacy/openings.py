@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from dprct import disk
@@ -101,7 +102,7 @@ def _write(source: Path, dataset_id: str | None, facts: dict[str, str], refused:
         with contextlib.suppress(DprctError):  # one that is damaged: the file remembers as well
             Accountant.load(ledger, dataset_id=dataset_id).note_opening(opening)
             return
-    line = json.dumps(opening.to_dict()).encode()
+    line = json.dumps(asdict(opening)).encode()
     disk.append_line(record_path(source, dataset_id), line)
 
 

@@ -296,18 +296,19 @@ def verify(
     """
     path = path_of(path)
     results = _results_of(path) if certificate is None else None
+    moments = content_of(path) if results is None and path.suffix == ".json" else None
+    held: Verification | ResultsVerification | MomentsVerification
     if results is not None:
-        words, in_ledger = _in_ledger(path, str(results[1].get("ledger")), ledger)
-        return replace(_held_results(path, *results), ledger=words, in_ledger=in_ledger)
-    moments = content_of(path) if path.suffix == ".json" else None
-    if moments is not None:
+        held, paid = _held_results(path, *results), results[1].get("ledger")
+    elif moments is not None:
         beside = certificate is not None or certificate_paths(path)[1].is_file()
         given = _certificate(path, certificate) if beside else None
-        words, in_ledger = _in_ledger(path, str(moments.get("ledger")), ledger)
-        return replace(_held_moments(path, moments, given), ledger=words, in_ledger=in_ledger)
-    place, described = _certificate(path, certificate)
-    words, in_ledger = _in_ledger(path, described.ledger, ledger)
-    return replace(_held(path, place, described), ledger=words, in_ledger=in_ledger)
+        held, paid = _held_moments(path, moments, given), moments.get("ledger")
+    else:
+        place, described = _certificate(path, certificate)
+        held, paid = _held(path, place, described), described.ledger
+    words, in_ledger = _in_ledger(path, str(paid), ledger)
+    return replace(held, ledger=words, in_ledger=in_ledger)
 
 
 def _held(path: Path, place: Path, described: Certificate) -> Verification:
@@ -361,6 +362,29 @@ class _Found:
     labels: dict[str, str] | None
     known: ValuesDigest
 
+    @classmethod
+    def of(
+        cls,
+        names: tuple[str, ...],
+        rows: int,
+        columns: Mapping[str, Any],
+        labels: dict[str, str] | None,
+        known: ValuesDigest,
+        *,
+        printed: bool,
+    ) -> _Found:
+        """Return the digests of columns of numbers or texts, printed ones also to 15 digits."""
+        plain, exact, rounded = {}, {}, {}
+        for name, values in columns.items():
+            if not isinstance(values, np.ndarray):
+                plain[name] = exact[name] = text_digest(values)
+                continue
+            plain[name] = number_digest(values, exact=False)
+            exact[name] = number_digest(values, exact=True)
+            if printed:
+                rounded[name] = number_digest(to_15_digits(values), exact=False)
+        return cls(names, rows, plain, exact, rounded, labels, known)
+
     @property
     def differing(self) -> tuple[str, ...]:
         """Columns that are there and whose values are others."""
@@ -405,43 +429,29 @@ def _stored(path: Path, known: ValuesDigest) -> _Found:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DprctWarning)  # what a route loses shows as a difference
         table, schema = read(path)
-    plain: dict[str, str] = {}
-    exact: dict[str, str] = {}
-    for name in (c.name for c in known.columns if c.name in schema.names):
-        values = table[name]
-        if values.dtype == object:
-            plain[name] = exact[name] = text_digest(list(values))
-        else:
-            numbers = values.to_numpy(np.float64)
-            plain[name] = number_digest(numbers, exact=False)
-            exact[name] = number_digest(numbers, exact=True)
+    there = {c.name: table[c.name] for c in known.columns if c.name in schema.names}
+    columns = {
+        name: list(values) if values.dtype == object else values.to_numpy(np.float64)
+        for name, values in there.items()
+    }
     labels = None
     if path.suffix.lower() == ".dta":
         labels = {c.name: labels_digest(c.label, schema.labels_of(c.name)) for c in schema.columns}
-    return _Found(tuple(schema.names), len(table), plain, exact, {}, labels, known)
+    return _Found.of(tuple(schema.names), len(table), columns, labels, known, printed=False)
 
 
 def _printed(cells: Cells, known: ValuesDigest) -> _Found:
     """Return the digests of a text file, whose columns are what the certificate says they are."""
     by_name = dict(zip(cells.names, cells.columns, strict=True))
-    plain: dict[str, str] = {}
-    exact: dict[str, str] = {}
-    rounded: dict[str, str] = {}
-    for column in known.columns:
-        if column.name not in by_name:
-            continue
+    columns: dict[str, Any] = {}
+    for column in (c for c in known.columns if c.name in by_name):
         printed = by_name[column.name]
         numbers = None if column.kind == "text" else _numbers(printed)
-        if numbers is None:
-            plain[column.name] = exact[column.name] = text_digest(printed)
-            continue
-        if column.kind == "float":
+        if numbers is not None and column.kind == "float":
             numbers = _in_four_bytes(numbers)
-        plain[column.name] = number_digest(numbers, exact=False)
-        exact[column.name] = number_digest(numbers, exact=True)
-        rounded[column.name] = number_digest(to_15_digits(numbers), exact=False)
+        columns[column.name] = printed if numbers is None else numbers
     rows = len(cells.columns[0]) if cells.columns else 0
-    return _Found(cells.names, rows, plain, exact, rounded, None, known)
+    return _Found.of(cells.names, rows, columns, None, known, printed=True)
 
 
 def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:

@@ -57,6 +57,6 @@ def test_hashes_and_ids_have_one_spelling() -> None:
     for entry, sha256 in (("../x", "a" * 64), (ENTRY.id, "A" * 64), (ENTRY.id, "a" * 63)):
         with pytest.raises(ParameterError):
             Saved(entry, sha256, ENTRY.when)
-    assert Saved(ENTRY.id, "a" * 64, ENTRY.when).to_dict()["entry"] == ENTRY.id
+    assert Saved(ENTRY.id, "a" * 64, ENTRY.when).entry == ENTRY.id
     with pytest.raises(ParameterError):
         Content("A" * 64, ENTRY.when, "first use")

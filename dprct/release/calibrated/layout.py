@@ -249,7 +249,7 @@ def check_slopes(regressions: Regressions) -> None:
 
 def cluster_column(design: Design) -> str | None:
     """Return the column by which a reader clusters errors."""
-    columns = tuple(getattr(design, "cluster_columns", ()))
+    columns = design.cluster_columns
     if len(columns) > 1:
         raise ParameterError(
             f"clusters are combinations of {', '.join(columns)}, and a regression clusters by one "

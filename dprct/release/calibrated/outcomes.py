@@ -88,7 +88,7 @@ class PublicRows:
         arm_of[design.groups.codes(rows)] = self.arms
         there = design.groups.codes(design.assign(rows, rng))
         drawn = arm_of[there]
-        strata = _strata(rows, getattr(design, "block_columns", ()))
+        strata = _strata(rows, design.block_columns)
         every = (np.ones(len(drawn), bool), *self.observed)
         count = len(design.groups.names)
         if not all(_same_sizes(drawn[m], self.arms[m], strata[m], count) for m in every):

@@ -134,12 +134,18 @@ def shares_of(
 
 
 def division(
-    budget: Budget, shares: Mapping[str, Fraction], wanted: Wanted, covariates: Covariates
+    budget: Budget,
+    shares: Mapping[str, Fraction],
+    wanted: Wanted,
+    covariates: Covariates,
+    *,
+    jointly: bool = False,
 ) -> Division:
     """Divide a budget between covariates, moments and effects, by public facts.
 
-    ``shares`` are those of :func:`shares_of`; effects get the rest of epsilon.  Effects are pure,
-    so that all of delta goes to the moments if there are some, and else to the covariates.
+    ``shares`` are those of :func:`shares_of`; effects get the rest of epsilon.  They are pure, so
+    that all of delta goes to the moments if there are some, and else to the covariates; of effects
+    that need a delta too, each part gets the same share of delta as of epsilon.
     """
     share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
     if slopes and not budget.delta:
@@ -147,44 +153,26 @@ def division(
             "``gamma='moments'`` is Gaussian noise and needs a delta, far below 1/n; give one, "
             "or say ``gamma='zero'``"
         )
-    part = Budget(budget.epsilon * share, 0 if slopes else budget.delta)
+    own, of_moments = (share, slopes) if jointly else (int(not slopes), int(bool(slopes)))
+    part = Budget(budget.epsilon * share, budget.delta * own)
+    of_slopes = Budget(budget.epsilon * slopes, budget.delta * of_moments)
     rule, reason = _rule(wanted, covariates, part)
     if rule != "filler":
-        of_slopes = Budget(budget.epsilon * slopes, budget.delta if slopes else 0)
-        rest = Budget(budget.epsilon * (1 - share - slopes))
-        return Division(rule, reason, part, rest, of_slopes)
-    if budget.delta:
+        left = 1 - share - slopes
+        rest = Budget(budget.epsilon * left, budget.delta * left if jointly else 0)
+        return Division(rule, reason, part, rest, of_slopes, jointly)
+    if jointly and slopes:
+        raise ParameterError(
+            "``gamma='moments'`` gives covariates coefficients, and they carry no information "
+            f"(covariates are filler: {reason}); leave ``gamma='moments'`` out"
+        )
+    if budget.delta and not jointly:
         raise ParameterError(
             f"``delta={float(budget.delta):g}``, and nothing of this release uses it (covariates "
             f"are filler: {reason}); leave delta out"
             + (", and ``gamma='moments'``" if slopes else "")
         )
-    return Division(rule, reason, Budget(0), budget, Budget(0))
-
-
-def joint_division(
-    budget: Budget, shares: Mapping[str, Fraction], wanted: Wanted, covariates: Covariates
-) -> Division:
-    """Divide a budget of which the effects need a delta too, by public facts.
-
-    Every part gets its share of epsilon and the same share of delta.
-    """
-    share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
-    part = _share_of(budget, share)
-    rule, reason = _rule(wanted, covariates, part)
-    if rule != "filler":
-        rest = _share_of(budget, 1 - share - slopes)
-        return Division(rule, reason, part, rest, _share_of(budget, slopes), jointly=True)
-    if slopes:
-        raise ParameterError(
-            "``gamma='moments'`` gives covariates coefficients, and they carry no information "
-            f"(covariates are filler: {reason}); leave ``gamma='moments'`` out"
-        )
-    return Division(rule, reason, Budget(0), budget, Budget(0), jointly=True)
-
-
-def _share_of(budget: Budget, share: Fraction) -> Budget:
-    return Budget(budget.epsilon * share, budget.delta * share)
+    return Division(rule, reason, Budget(0), budget, Budget(0), jointly)
 
 
 def _rule(wanted: Wanted, covariates: Covariates, part: Budget) -> tuple[Rule, str]:
@@ -593,7 +581,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                     "released with Gaussian noise; give a delta, or name ``outcome=``, whose "
                     "differences in means can be released without"
                 )
-            return joint_division(budget, *parts)
+            return division(budget, *parts, jointly=True)
         if not budget.delta:
             if self.treatment_private:
                 raise ParameterError(
@@ -605,12 +593,12 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         refused = self.effects.not_joint(facts.effects)
         asked = self.treatment_private or bool(self.subgroups)
         if refused is None and asked:
-            return joint_division(budget, *parts)
+            return division(budget, *parts, jointly=True)
         try:
             single = division(budget, *parts)
         except ParameterError:  # nothing but effects can use the delta
             if refused is None:
-                return joint_division(budget, *parts)
+                return division(budget, *parts, jointly=True)
             if self.has_slopes:
                 raise
             raise refused from None
@@ -618,7 +606,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             if asked:
                 raise refused
             return single
-        together = joint_division(budget, *parts)
+        together = division(budget, *parts, jointly=True)
         return together if self.effects.prefers_joint(facts.effects, together.effects) else single
 
     def guarantee(self, facts: CalibratedFacts, allocation: Allocation) -> Guarantee:
