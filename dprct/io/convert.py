@@ -108,7 +108,9 @@ def convert(
     return to_dta(one, other, schema_beside(one), said)
 
 
-_ROWS = 1 << 16
+ROWS = 1 << 16
+"""Most rows of a piece, and of a row group."""
+
 _ROWS_OF_LONG_TEXT = 1 << 13  # a repeated text takes little of a .parquet file, but not of memory
 _BATCH_BYTES = 1 << 26
 _BUFFER = 1 << 20  # of a column that is being read, as a row group may be the whole file
@@ -263,7 +265,7 @@ def _batches(rows: Any, schema: Schema, source: Path) -> Iterator[Any]:
         if name in rows.schema_arrow.names
     ]
     long = any(column.type == "strL" for column in schema.columns)
-    most = min(_ROWS, _ROWS_OF_LONG_TEXT) if long else _ROWS
+    most = _ROWS_OF_LONG_TEXT if long else ROWS
     for number in range(rows.num_row_groups):
         group = rows.metadata.row_group(number)
         width = max(1, group.total_byte_size // max(group.num_rows, 1))
@@ -319,9 +321,6 @@ def _codes(batch: Any, column: Column) -> NDArray[np.int64]:
     known: NDArray[np.int64] = np.maximum(codes, 0).astype(np.int64)
     return known
 
-
-ROWS = 1 << 16
-"""Most rows of a piece, and of a row group."""
 
 _TEXT_BYTES = 1 << 26
 _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}

@@ -257,18 +257,11 @@ def released_aipw(allocation: AIPWAllocation, rows: CompactTable, noise: NoiseSo
     return Released(
         weights=index,
         weight_sd=drawn.noise_sd,
-        weight_spread=1.0,
-        shortfall=0.0,
         theta=mean - bias,
         noises=(allocation.effect_scale(reach),),
-        gaussian=0,
         variance=(squares / form.n - mean**2) / form.n,
         variance_scale=allocation.variance_scale(reach),
         steepness=math.sqrt(spread + (bias / 2) ** 2),
-        steepness_scale=0.0,
-        masses=(),
-        balance={},
-        overlap=None,
         n2=form.n2,
     )
 
@@ -279,18 +272,10 @@ def expected_aipw(allocation: AIPWAllocation, spread: float, share: float) -> Re
     return Released(
         weights=np.zeros(form.d),
         weight_sd=allocation.moment_sd,
-        weight_spread=1.0,
-        shortfall=0.0,
         theta=0.0,
         noises=(allocation.effect_scale(reach),),
-        gaussian=0,
         variance=spread**2 / (share * (1 - share)) / form.n,
         variance_scale=allocation.variance_scale(reach),
-        steepness=0.0,
-        steepness_scale=0.0,
-        masses=(),
-        balance={},
-        overlap=None,
         n2=form.n2,
     )
 

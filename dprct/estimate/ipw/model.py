@@ -300,16 +300,23 @@ class IPWSpec(Spec[Facts]):
         return Plan(self.method, allocation.budget, partial(self._contents, facts, allocation))
 
     def _contents(self, facts: Facts, allocation: IPWAllocation | AIPWAllocation) -> Contents:
-        if isinstance(allocation, AIPWAllocation):
-            return self._doubly_robust_contents(facts, allocation)
         roles, declared = self.roles(facts), self.declared(facts)
-        effect = expected_effect(allocation, declared)
-        of = {"outcome": self.outcome, "term": self.treatment}
         estimand = roles.estimand(allocation.form.scheme).removeprefix("Estimand: ")
-        consequences = [
-            "penalty and trimming bias the estimate towards the unadjusted difference",
-            "treatment is taken to be as if randomised given the covariates",
-        ]
+        of = {"outcome": self.outcome, "term": self.treatment}
+        randomised = "treatment is taken to be as if randomised given the covariates"
+        if isinstance(allocation, AIPWAllocation):
+            spread = declared.spread / declared.radius
+            effect = effect_of(expected_aipw(allocation, spread, declared.treated), declared.radius)
+            either = "the effect is right if the model of treatment or that of the outcome is"
+            numbers = (
+                *notes({ESTIMAND: estimand}),
+                *planned_errors(effect, declared, facts.n, self.alphas, of),
+                *planned_aipw(allocation, declared.radius, spread),
+            )
+            return Contents(numbers, (either, randomised), ())
+        effect = expected_effect(allocation, declared)
+        biased = "penalty and trimming bias the estimate towards the unadjusted difference"
+        consequences = [biased, randomised]
         if self.errors == "conditional":
             consequences.append("errors will be conditional on the propensity model")
         if self.augmented:
@@ -339,26 +346,6 @@ class IPWSpec(Spec[Facts]):
         expected = expected_aipw(other, declared.spread / declared.radius, declared.treated)
         error = effect_of(expected, declared.radius).standard_error(self.alphas)
         yield f"``estimator='aipw'`` would have a standard error of about {error:.3g}"
-
-    def _doubly_robust_contents(self, facts: Facts, allocation: AIPWAllocation) -> Contents:
-        roles, declared = self.roles(facts), self.declared(facts)
-        spread = declared.spread / declared.radius
-        effect = effect_of(expected_aipw(allocation, spread, declared.treated), declared.radius)
-        of = {"outcome": self.outcome, "term": self.treatment}
-        estimand = roles.estimand(allocation.form.scheme).removeprefix("Estimand: ")
-        numbers = (
-            *notes({ESTIMAND: estimand}),
-            *planned_errors(effect, declared, facts.n, self.alphas, of),
-            *planned_aipw(allocation, declared.radius, spread),
-        )
-        return Contents(
-            numbers,
-            (
-                "the effect is right if the model of treatment or that of the outcome is",
-                "treatment is taken to be as if randomised given the covariates",
-            ),
-            (),
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
@@ -293,7 +293,7 @@ def parts_of(
     return found | ({"mass": 1} if count else {})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Released:
     """What left the confidential table; effects and means in units of R, about the middle."""
 
@@ -301,24 +301,24 @@ class Released:
     # weight_sd, weight_spread, shortfall: their noise; the variance of each, sampling included; how
     # far the penalty moved them.
     weight_sd: float
-    weight_spread: float
-    shortfall: float
+    weight_spread: float = 1.0
+    shortfall: float = 0.0
     theta: float  # the effect; NaN where a denominator is not far from its noise
     # Laplace scales (standard deviations, if ``gaussian``) of what is in it, in units of R.
     noises: tuple[float, ...]
-    gaussian: int  # how many of ``noises``, the first ones, are standard deviations
+    gaussian: int = 0  # how many of ``noises``, the first ones, are standard deviations
     # variance, variance_scale: of its sampling error, and the Laplace scale of that.
     variance: float
     variance_scale: float
     # steepness, steepness_scale: norm of the derivative of theta in the weights, and its Laplace
     # scale; 0 where not released.
-    steepness: float
-    steepness_scale: float
+    steepness: float = 0.0
+    steepness_scale: float = 0.0
     # Released denominators (weights of the treated, of the others; or one number of records).
-    masses: tuple[float, ...]
+    masses: tuple[float, ...] = ()
     # (weighted difference, root mean square, noise of the first).
-    balance: Mapping[str, tuple[float, float, float]]
-    overlap: NDArray[np.int64] | None  # (2, bins)
+    balance: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    overlap: NDArray[np.int64] | None = None  # (2, bins)
     n2: int
 
 

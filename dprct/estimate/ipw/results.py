@@ -121,9 +121,6 @@ def expected_effect(allocation: IPWAllocation, declared: Declared) -> NoisyEffec
         variance_scale=_size(allocation, "variance") / GRID * (centre.reach(scheme) / divisor) ** 2,
         steepness=steepness,
         steepness_scale=scale_of,
-        masses=(),
-        balance={},
-        overlap=None,
         n2=form.n2,
     )
     return effect_of(found, declared.radius)

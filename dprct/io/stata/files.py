@@ -103,7 +103,10 @@ def _read_columns(
     block = np.empty((len(numeric), len(window)), np.float64)
     by_name = dict(zip(numeric, block, strict=True))
     columns: Columns = {
-        c.name: by_name[c.name] if not c.is_text else _empty_text(c, len(window)) for c in wanted
+        c.name: by_name[c.name]
+        if not c.is_text
+        else np.empty(len(window), np.uint64 if c.type == "strL" else object)
+        for c in wanted
     }
     decoders = {c.name: Decoded(header.layout) for c in wanted if c.is_text}
     fields = {c.name: f"c{i}" for i, c in enumerate(header.columns)}
@@ -118,10 +121,6 @@ def _read_columns(
             with np.errstate(invalid="ignore"):  # of a damaged file: a signalling NaN
                 columns[column.name][part] = cells
     return columns
-
-
-def _empty_text(column: Column, rows: int) -> NDArray[Any]:
-    return np.empty(rows, np.uint64 if column.type == "strL" else object)
 
 
 def pieces(
@@ -654,7 +653,7 @@ def _tagged(schema: Schema, layout: Layout, rows: int, strls: int) -> Framing:
 
 def _tagged_start(schema: Schema, layout: Layout, rows: int) -> bytes:
     order, file = schema.file.byteorder, schema.file
-    label = packed_text(file.label, _label_bytes(layout), layout, "the dataset label")
+    label = packed_text(file.label, _LABEL[layout.encoding == "utf-8"], layout, "the dataset label")
     timestamp = packed_text(file.timestamp, _TIMESTAMP, layout, "the timestamp")
     parts = [
         b"<stata_dta><header><release>%d</release>" % layout.release,
@@ -742,7 +741,3 @@ def _characteristics(schema: Schema, layout: Layout) -> bytes:
             b"<ch>" + length + body + b"</ch>" if layout.tagged else b"\1" + length + body
         )
     return b"".join(packed)
-
-
-def _label_bytes(layout: Layout) -> int:
-    return _LABEL[layout.encoding == "utf-8"]

@@ -184,7 +184,7 @@ def joined(
     growth = _Conditions.of(needed, means).factors(e)
     e = e * np.abs(growth.reshape(len(own), -1)).max(axis=1, initial=0.0)[codes]
     # 2: of all groups, the factor that regressions on all rows need
-    sets = _on_all_rows(treated, kept, target)
+    sets = [Specification(treated, matrix, target.on_all_rows[1]) for matrix in kept]
     every = [_differences(treated, codes, target.within), *sets]
     if whole and target.control_error is not None:
         constant = np.column_stack([np.ones(len(arms)), treated])
@@ -289,13 +289,6 @@ def _differences(
         change[row, row % size] = -1.0
     covariance = change @ crossed.covariance @ change.T
     return Specification.of(design, crossed.effects, (covariance + covariance.T) / 2)
-
-
-def _on_all_rows(
-    treated: NDArray[np.bool_], matrices: Sequence[Array], target: Target
-) -> list[Specification]:
-    """Return the declared regressions."""
-    return [Specification(treated, matrix, target.on_all_rows[1]) for matrix in matrices]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -170,7 +170,11 @@ def _errors_by_command(
     groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], used)
     for outcome, fit in zip(outcomes, shared.fits, strict=True):
         for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
-            yield outcome, command, dict(zip(effects, _roots(covariance), strict=True))
+            yield (
+                outcome,
+                command,
+                dict(zip(effects, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
+            )
         for command, absorbed in _absorbing(table, schema, valid, outcome, terms):
             yield outcome, command, {name: absorbed.get(name, math.nan) for name in effects}
 
@@ -203,10 +207,6 @@ def _covariances(
     yield "regress y t x", classical(few, X)
     yield "regress y t x, vce(hc2)", around(lambda at: fit.resid[at] / np.sqrt(remaining[at]))
     yield "regress y t x, vce(hc3)", around(lambda at: fit.resid[at] / remaining[at])
-
-
-def _roots(covariance: Array) -> list[float]:
-    return [float(root) for root in np.sqrt(np.diag(covariance))]
 
 
 def _kept(frame: DesignMatrix, kept: Mask) -> tuple[list[str], list[str]]:

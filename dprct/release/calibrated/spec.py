@@ -453,7 +453,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         yield lambda: check_slopes(self.regressions) if self.has_slopes else self.regressions
         yield lambda: self.cluster
         yield lambda: self.prepared(schema)
-        yield lambda: self._check_fates(facts)
+        yield lambda: check_fates(self.prepared(schema), facts.n)
         yield lambda: check_kept(schema, self.keep)
         yield lambda: check_header(released_schema(self.prepared(schema)), facts.n)
         yield from _unless_refused(lambda: self._covariate_checks(schema))
@@ -514,9 +514,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                 f"{said} does not go with ``gamma='moments'``, whose coefficients are those of "
                 "everybody; give ``gamma='zero'``"
             )
-
-    def _check_fates(self, facts: Facts) -> None:
-        check_fates(self.prepared(facts.schema), facts.n)
 
     def known(self, facts: Facts, effects: ATEFacts) -> CalibratedFacts:
         """Public facts of a release; the schema is one from ``prepared``."""
