@@ -27,8 +27,7 @@ from dprct.privacy.budget import Budget, spelled
 from dprct.release.release import announced_schema
 from dprct.schema.columns import shown
 from dprct.schema.toml import column_facts
-from dprct.study.prepare import MERGED_BY
-from dprct.study.ready import planned, price, read_header
+from dprct.study.ready import planned, price
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee
@@ -128,7 +127,6 @@ def approval_page(approval: Approval) -> str:
             section("Not protected", items([*guarantee.not_covered, *_NOT_COVERED])),
         ),
         *_published(approval),
-        *_merged(study),
         section("How", facts({"Method": plan.method, **plan.facts}), items(plan.consequences)),
         section("Warnings", items([*plan.warnings, *([plan.refusal] if plan.refusal else [])])),
         section("What this page cannot know", items(_CAVEATS)),
@@ -150,18 +148,6 @@ def approval_page(approval: Approval) -> str:
         f"output {study.output.name}. Public facts declared by {who}. Printed {day}."
     )
     return document(KIND, study.dataset_id, subtitle, body, f"Made by dprct {__version__}.")
-
-
-def _merged(study: Study) -> list[str]:
-    """Return the section on files of public facts that are merged into the data, if there are."""
-    if not study.prepare:
-        return []
-    said = {
-        name.removeprefix(MERGED_BY): text
-        for name, text in study.merged_facts(read_header(study)).items()
-    }
-    words = "Columns of these files are added to the rows by their key, and are taken as public:"
-    return [section("Files that are merged into the data", paragraphs(words), facts(said))]
 
 
 def _published(approval: Approval) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ from dprct.errors import DprctError, marked
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.model import MomentsSpec, PrivateMoments
 from dprct.estimate.moments.planned_trial import people_of
-from dprct.formula import parse
 from dprct.schema.conditions import condition, reduced
 from dprct.schema.schema import FIXED_ROLES
 from dprct.study.do_columns import all_on_derived
@@ -19,7 +19,7 @@ from dprct.study.obstacles import VALID
 from dprct.study.prefill import prefilled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from dprct.schema.schema import Schema
@@ -86,7 +86,8 @@ def declarable(
     drafted = prefilled(
         all_on_derived(read, study.derived, arms), columns, arms, open_places, fixed=columns
     )
-    late = {*drafted.outcomes} - _fixed(study.declared(header), own)
+    late = {*drafted.outcomes}.difference(*(_covariates(one.formula) for one, _ in own))
+    late -= {one.name for one in study.declared(header).columns if one.role in FIXED_ROLES}
     never = {one.name for one in study.declared(header).columns if one.missing == ()}
     listed = dict.fromkeys(_shortened(one, never) for one in drafted.regressions)
     wanted = [one for one in listed if _asked(_declared(one), spec) not in own]
@@ -105,15 +106,9 @@ def declarable(
     return Declarable(kept, made, lacking, study.release.epsilon, least, most)
 
 
-def _fixed(schema: Schema, own: Iterable[tuple[Regression, frozenset[str]]]) -> set[str]:
-    """Columns that were fixed before treatment, by their roles or as covariates of a study."""
-    found = {one.name for one in schema.columns if one.role in FIXED_ROLES}
-    return found.union(*(_covariates(one.formula) for one, _ in own))
-
-
 def _covariates(formula: str) -> set[str]:
-    parsed = parse(formula, structural=True)
-    return {*parsed.names} - {*parsed.outcome_names}
+    """Columns on the right of a formula, and names of functions."""
+    return {*re.findall(r"\w+", formula.partition("~")[2])}
 
 
 def _is_late(one: Printed, late: set[str]) -> str | None:

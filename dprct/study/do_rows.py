@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dprct.dofile.memory import Merged
 from dprct.study.data_sets import headers_in
 from dprct.study.do_files import read_do, stem
-from dprct.study.prefill import Prepared, prefilled, reasons
+from dprct.study.prefill import prefilled, reasons
 from dprct.study.restack import STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from dprct.dofile import Regression
     from dprct.dofile.memory import Restacked
@@ -34,8 +34,8 @@ def from_do_files(
     found = prefilled(rows, header.names, treatments)
     own = [row for row in rows if row.sources and stem(row.sources[0]) == stem(file.name)] or rows
     named = {one.by for row in own for one in row.changes if one.how in ("append", "merge")}
-    beside = headers_in(file.absolute().parent, [_base(name) for name in named])
-    headers = {name: tuple(beside.get(_base(name), ())) for name in named}
+    beside = headers_in(file.resolve().parent, [Path(name).name for name in named])
+    headers = {name: tuple(beside.get(Path(name).name, ())) for name in named}
     known = {*map(_asked, found.regressions)}
     prepared, after = [], []
     for steps in _lists(own, header.names, headers):
@@ -49,7 +49,7 @@ def from_do_files(
         here = [row for row in read if not row.steps]
         part = prefilled(here, steps[-1].columns or (), treatments)
         more = (x for x in part.regressions if _rows(steps) or _asked(x) not in known)
-        prepared.append(Prepared(steps, tuple(more), part.derived))
+        prepared.append(replace(part, steps=steps, regressions=tuple(more)))
         after += here
     served = {(row.file, row.line) for row in after}
     left = [row for row in own if not row.steps or (row.file, row.line) not in served]
@@ -134,8 +134,3 @@ def _after(one: Restacked, here: set[str], headers: Mapping[str, Sequence[str]])
         return here - parts - {one.wave} if parts | keys | {one.wave} <= here else set()
     possible = one.varying & here and not (parts | {one.wave}) & here
     return (here - one.varying) | parts | keys | {one.wave} if possible else set()
-
-
-def _base(name: str) -> str:
-    """A file's name without its folder."""
-    return name.rpartition("/")[2]

@@ -66,15 +66,6 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What do-files do to rows, in their order, and the regressions after all of it."""
-
-    steps: tuple[Restacked, ...]
-    regressions: tuple[Printed, ...]
-    derived: tuple[Derived, ...]  # columns that they make after it
-
-
-@dataclass(frozen=True, slots=True)
 class Prefill:
     """What do-files say of the columns of one file; nothing of it comes from data."""
 
@@ -94,8 +85,9 @@ class Prefill:
     derived: tuple[Derived, ...] = ()
     # Columns that they make otherwise, with the reason.
     refused: Mapping[str, str] = field(default_factory=dict)
-    # What they do to the rows of the file, for each list of steps what comes after.
-    prepared: tuple[Prepared, ...] = ()
+    steps: tuple[Restacked, ...] = ()  # what they do to the rows before its regressions
+    # Of all of the do-files, what comes after each list of steps.
+    prepared: tuple[Prefill, ...] = ()
 
     @property
     def unit(self) -> str:

@@ -293,9 +293,11 @@ def merges_of(files: Sequence[PublicFile], schema: Schema) -> dict[str, Merged]:
     }
 
 
-def merged_facts(files: Sequence[PublicFile], schema: Schema) -> dict[str, str]:
-    """Return what a certificate says of the files that were merged."""
-    merges = merges_of(files, schema)
+def merged_facts(
+    files: Sequence[PublicFile], steps: Sequence[Step], schema: Schema
+) -> dict[str, str]:
+    """Return what plan and certificate say of the files that are merged, and of other steps."""
+    merges, unit = merges_of(files, schema), schema.unit
     return {
         f"{MERGED_BY}{file.path.name}": (
             f"{file.part.kind} by {' '.join(file.part.keys)}"
@@ -304,12 +306,7 @@ def merged_facts(files: Sequence[PublicFile], schema: Schema) -> dict[str, str]:
             f"(sha256 {file.sha256})"
         )
         for file in files
-    }
-
-
-def rows_facts(steps: Sequence[Step], unit: Unit) -> dict[str, str]:
-    """Return what plan and certificate say of what a study does to its rows, in its order."""
-    return {
+    } | {
         f"{ROWS_BY}{k}": f"{step.command}; {step.said(unit)}"
         for k, step in enumerate(steps, 1)
         if not isinstance(step, Preparation)

@@ -50,7 +50,6 @@ from dprct.study.prepare import (
     merges_of,
     prepare_from,
     public_files,
-    rows_facts,
     with_added,
 )
 from dprct.study.readme import Availability
@@ -406,8 +405,7 @@ class Study:
 
     def merged_facts(self, header: Schema) -> dict[str, str]:
         """What a certificate says of the files that are merged, and of what is done to rows."""
-        merged = merged_facts(self.public_files, self.declared(header))
-        return {**merged, **rows_facts(self.prepare, self.unit)}
+        return merged_facts(self.public_files, self.prepare, self.declared(header))
 
     def of_file(self, schema: Schema, path: Path | None = None) -> Schema:
         """Return a declared schema as that of the data, or of another confidential file."""

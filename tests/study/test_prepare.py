@@ -292,7 +292,7 @@ def test_the_hash_that_is_approved_moves_with_the_file(home: Path) -> None:
     model = bound_model(study)
     approval = approval_of(study, model)
     before = approval.sha256
-    assert "Files that are merged into the data" in approval_page(approval)
+    assert "file merged by the study: villages.dta" in approval_page(approval)
     other = villages().assign(road=1 - villages()["road"])
     write_dta(other, Schema.from_frame(other), home / "rep" / "villages.dta")
     assert approval_of(study, model).sha256 != before
