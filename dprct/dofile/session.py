@@ -35,11 +35,11 @@ class Session:
         merges: Merges | None = None,
     ) -> None:
         given = merges or {}
-        self.merges: dict[str, tuple[Merged, tuple[Restacked, ...]]] = {}
+        self.merges: dict[str, tuple[Merged, int]] = {}
         self.restacked: tuple[Restacked, ...] = ()
         for name, one in given.items():
             if isinstance(one, Merged):
-                self.merges[_base(name)] = one, self.restacked
+                self.merges[_base(name)] = one, len(self.restacked)
             else:
                 self.restacked = (*self.restacked, one)
         self.prepared = prepared
@@ -93,11 +93,12 @@ class Session:
 
         Rows that are appended after a merge have none of its columns.
         """
-        found, before = self.merges.get(_base(name), (None, ()))
+        found, before = self.merges.get(_base(name), (None, 0))
         if found is None or name in self.saved or {*by.split()} != {*found.keys}:
             return None
-        done = self.restacked[: len(self.restacked) - len(self.memory.pending)]
-        if _appends(done) != _appends(before):
+        done = len(self.restacked) - len(self.memory.pending)
+        between = self.restacked[min(before, done) : max(before, done)]
+        if any(one.how == "append" for one in between):
             return None
         return None if {*found.keys} & {*self.memory.derived} else found
 
@@ -134,10 +135,6 @@ class Session:
             note = "; ".join(part for part in (title, row.note) if part)
             self.rows[number] = replace(row, table=title, note=note)
             self.stored[name] = self.rows[number]
-
-
-def _appends(steps: Sequence[Restacked]) -> int:
-    return sum(one.how == "append" for one in steps)
 
 
 def _base(name: str) -> str:

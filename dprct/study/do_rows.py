@@ -100,22 +100,14 @@ def _possible(
     found: list[Restacked] = []
     here = {*columns}
     for one in changes:
-        step = _computed(one, here) if one.how == "collapse" else one
-        here = _after(step, here, headers)
+        kept = one.parts
+        if one.how == "collapse":  # without statistics that a study does not compute
+            kept = tuple(x for x in kept if x.split()[0] in STATISTICS and x.split("=")[1] in here)
+        here = _after(one._replace(parts=kept), here, headers)
         if not here:
             break
-        found.append(step._replace(columns=tuple(sorted(here))))
+        found.append(one._replace(parts=kept, columns=tuple(sorted(here))))
     return tuple(found)
-
-
-def _computed(one: Restacked, here: set[str]) -> Restacked:
-    """Return a collapse without statistics that a study does not compute."""
-    return one._replace(
-        parts=tuple(
-            said for said in one.parts
-            if said.partition(" ")[0] in STATISTICS and said.partition("=")[2] in here
-        )
-    )  # fmt: skip
 
 
 def _after(one: Restacked, here: set[str], headers: Mapping[str, Sequence[str]]) -> set[str]:

@@ -262,7 +262,7 @@ def noise_band(estimate: Any, alpha: float) -> Any:
     """Return the band of the privacy noise alone around the effects of a path."""
     if not hasattr(estimate, "noise_band"):
         raise ParameterError(
-            "this result has no band of noise alone: its intervals, those of confint(), hold "
+            "this result has no band of noise alone: its intervals, those of confint(), contain "
             "sampling error too"
         )
     ends = estimate.noise_band(alpha)
