@@ -157,7 +157,10 @@ def _rules(said: Any) -> Mapping[str, Any]:
 
 
 def parts_of(made: type[Any]) -> Iterator[tuple[str, Kinds, bool]]:
-    """Parts of a document: name, alternatives, and whether it is always there."""
+    """Parts of a document: name, alternatives, and whether it is always there.
+
+    A field of a dataclass that is None by default is left out where it is None.
+    """
     stated, fields = (
         vars(made).get("__annotations__", {}),
         vars(made).get("__dataclass_fields__", {}),
@@ -165,6 +168,8 @@ def parts_of(made: type[Any]) -> Iterator[tuple[str, Kinds, bool]]:
     for name, kinds in kinds_of_fields(made).items():
         text = getattr(stated.get(name), "__forward_arg__", "")
         later = name in fields and LATER in fields[name].metadata
+        if name in fields and fields[name].default is None:
+            kinds, later = tuple(kind for kind in kinds if kind.name != "None"), True
         yield name, kinds, not (later or text.startswith("NotRequired["))
 
 
@@ -463,7 +468,7 @@ class DocumentDoor(Door):
     def _made(self, value: object, made: type[Any]) -> Any:
         if not isinstance(value, Mapping):
             return WRONG
-        kinds = kinds_of_fields(made)
+        kinds = {name: of for name, of, _ in parts_of(made)}
         lacking = any(needed and name not in value for name, _, needed in parts_of(made))
         if lacking or not value.keys() <= kinds.keys():
             return WRONG

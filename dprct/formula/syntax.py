@@ -12,13 +12,11 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from dprct.errors import ColumnError, FormulaError
+from dprct.errors import FormulaError
 from dprct.formula.expressions import FUNCTIONS, Expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from dprct.schema import Schema
 
 
 # The smallest pieces of a formula; a character that is not part of one is refused.
@@ -199,9 +197,9 @@ class Formula:
 
 
 def names(
-    formula: str | Formula, schema: Schema | None = None, *, functions: bool = False
+    formula: str | Formula, *, functions: bool = False
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns of outcomes and of regressors, each once, in order; the schema must have them.
+    """Columns of outcomes and of regressors, each once, in order.
 
     Examples
     --------
@@ -209,11 +207,6 @@ def names(
     (('y',), ('treat', 'village', 'age'))
     """
     parsed = formula if isinstance(formula, Formula) else parse(formula, functions=functions)
-    if schema is not None:
-        known = schema.names
-        for name in parsed.names:
-            if name not in known:
-                raise ColumnError.unknown(name, known)
     return parsed.outcome_names, parsed.regressor_names
 
 

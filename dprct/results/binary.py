@@ -201,17 +201,10 @@ class BinaryResults(WithRatios, OrdinaryResults):
         return f"fit dprct.{family} for them"
 
     def _mean(self, index: Any) -> Array:
-        if self.link == "poisson":
-            return np.asarray(np.exp(index))
-        return np.asarray(special.expit(index) if self.link == "logit" else special.ndtr(index))
+        return mean_at(self.link, index)
 
     def _density(self, index: Array) -> Array:
-        if self.link == "poisson":
-            return np.asarray(np.exp(index))
-        if self.link == "probit":
-            return np.exp(-(index**2) / 2) / math.sqrt(2 * math.pi)
-        p = special.expit(index)
-        return np.asarray(p * (1 - p))
+        return slope_at(self.link, index)
 
     def _slope_of_density(self, index: Array) -> Array:
         if self.link == "poisson":
@@ -243,6 +236,26 @@ class BinaryResults(WithRatios, OrdinaryResults):
             ("Prob > chi2", p_value(p)),
             ("Pseudo R-squared", number(self.prsquared)),
         )
+
+
+def mean_at(link: str, index: Any) -> Array:
+    """Mean of an outcome at an index, of a logit, probit, cloglog or Poisson."""
+    if link == "poisson":
+        return np.asarray(np.exp(np.minimum(index, 700.0)))
+    if link == "cloglog":
+        return np.asarray(-np.expm1(-np.exp(np.minimum(index, 60.0))))
+    return np.asarray(special.expit(index) if link == "logit" else special.ndtr(index))
+
+
+def slope_at(link: str, index: Array) -> Array:
+    """Derivative of :func:`mean_at`."""
+    if link == "poisson":
+        return mean_at(link, index)
+    if link == "cloglog":
+        return np.exp(index - np.exp(np.minimum(index, 60.0)))
+    if link == "probit":
+        return np.exp(-(index**2) / 2) / math.sqrt(2 * math.pi)
+    return np.asarray(special.expit(index) * special.expit(-index))
 
 
 @checked

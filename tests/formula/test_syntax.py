@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprct.errors import ColumnError, FormulaError
+from dprct.errors import FormulaError
 from dprct.formula import names, parse
-from dprct.schema import Column, Schema
 
 
 def terms(text, **options):
@@ -61,13 +60,6 @@ def test_outcomes_and_one_sided_formulas():
     assert names("y1 + y2 + y1 ~ a") == (("y1", "y2"), ("a",))
     assert names("~ a + C(b) + I(c*a)") == ((), ("a", "b", "c"))
     assert parse("log(y) ~ a", functions=True).outcomes[0].label == "log(y)"
-
-
-def test_names_are_looked_up_in_the_schema():
-    schema = Schema((Column("outcome"), Column("treat")))
-    assert names("outcome ~ treat", schema) == (("outcome",), ("treat",))
-    with pytest.raises(ColumnError, match="did you mean 'treat'"):
-        names("outcome ~ treta", schema)
 
 
 @pytest.mark.parametrize("text", ["y ~ log(a)", "y ~ I(log(a))", "y ~ I(a > 3)", "log(y) ~ a"])

@@ -11,9 +11,8 @@ from dprct.certificate.valid_declared import ValidRegression
 from dprct.certificate.valid_regressions import terms_of
 from dprct.errors import ParameterError
 from dprct.estimate.moments.declared import DrawnStep, Regression, listed_regressions
-from dprct.estimate.moments.declared_results import declared_results
-from dprct.estimate.moments.effects import GaussianResults, lawful
-from dprct.estimate.moments.model import MomentsSpec, drawn_with_steps, everybody_in, facts_of
+from dprct.estimate.moments.declared_results import DeclaredEstimates
+from dprct.estimate.moments.model import MomentsSpec, drawn_with_steps, everybody_in, facts_of, once
 from dprct.estimate.moments.one_step import place_of
 from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
 from dprct.formula import parse
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dprct.estimate.moments.declared import Step
-    from dprct.estimate.moments.declared_results import DeclaredResults
     from dprct.model import Facts
-    from dprct.privacy.budget import Guarantee
     from dprct.privacy.mechanisms import Allocation
     from dprct.results.plan import Contents
     from dprct.schema.schema import Schema
@@ -40,7 +37,9 @@ __all__ = [
 class DeclaredSpec(MomentsSpec):
     """The regressions of ``formulas=``, each of them released by one step."""
 
-    def _served_by_step(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
+    @once
+    def served(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
+        """Every declared regression with the steps that serve it, or why none do."""
         found = {one: self._served(one, schema) for one in self.declared}
         gone = {one: self._gone(one, schema) for one in self.declared}
         return {
@@ -182,48 +181,6 @@ def check_joint(facts: MomentsFacts) -> None:
                 f"{len(one.terms)} arms are released, and a file would make them up; declare one "
                 "arm at a time with ``where=``, or release it by ``PrivateMoments``"
             )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class DeclaredEstimates(GaussianResults):
-    """The released coefficients of all declared regressions of a file."""
-
-    fits: tuple[DeclaredResults, ...]  # of each of them, in their order
-
-    @classmethod
-    def of(
-        cls, drawn: DrawnMoments, facts: MomentsFacts, guarantee: Guarantee
-    ) -> DeclaredEstimates:
-        """Return what was drawn of declared regressions."""
-        fits = tuple(
-            declared_results(one, of, guarantee)
-            for one, of in zip(drawn.steps, facts.declared, strict=True)
-        )
-        of_outcome = [fit.outcome for fit in fits]
-        names = [
-            f"{fit.outcome if of_outcome.count(fit.outcome) == 1 else fit.of.title}: {term}"
-            for fit in fits
-            for term in fit.of.terms
-        ]
-        cov, at = np.full((len(names),) * 2, np.nan), 0  # across regressions none was released
-        for fit in fits:
-            here = slice(at, at + len(fit.of.terms))
-            cov[here, here] = fit.cov.to_numpy(np.float64)
-            at += len(fit.of.terms)
-        laws = [law for fit in fits for law in fit.laws]
-        return cls(
-            **lawful(laws, names, cov, (0.05,)),
-            df_inference=min(fit.df_inference for fit in fits),
-            df_resid=min(fit.df_resid for fit in fits),
-            nobs=facts.n,
-            cov_type=" and ".join(dict.fromkeys(fit.cov_type for fit in fits)),
-            guarantee=guarantee,
-            outcome=", ".join(dict.fromkeys(of_outcome)),
-            formula="; ".join(fit.formula for fit in fits),
-            title="Declared regressions, released by one step",
-            notes=tuple(dict.fromkeys(note for fit in fits for note in fit.notes)),
-            fits=fits,
-        )
 
 
 def levels_of_outcomes(

@@ -111,11 +111,6 @@ class BoundStep:
         return round(float(self.sizes.sum()))
 
     @property
-    def df(self) -> int:
-        """Degrees of freedom of its errors."""
-        return self.clusters - 1 if self.clusters else self.n - self.coefficients
-
-    @property
     def longest(self) -> float:
         """The length of the weights of the cell that has the longest."""
         weights = self.scored if self.step.products else self.weights

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- read by DOCUMENT
+from dataclasses import dataclass
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from dprct.annotations import Count, Sha256  # noqa: TC001 -- read by DOCUMENT
+from dprct.estimate.moments.declared import Declared, Family, Instrumented
+from dprct.estimate.moments.index_models import IndexModel
 from dprct.privacy.budget import GuaranteeContent  # noqa: TC001 -- read by DOCUMENT
 
 Above0 = Annotated[float, {"exclusiveMinimum": 0}]
-Positive = Annotated[int, {"minimum": 1}]
 OrNone = tuple[float | None, ...]
 
 
@@ -138,55 +140,10 @@ class StepContent(TypedDict):
     ]
 
 
-class RegressionContent(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionContent(Declared):
     """One declared regression, and what was released of it."""
 
-    title: str
-    formula: str
-    outcome: str
-    bounds: tuple[float, float]
-    terms: Annotated[tuple[str, ...], {"minItems": 1}]
-    covariates: tuple[str, ...]
-    nobs: Count
-    coefficients: Count
-    clusters: tuple[str, ...]
-    groups: Count
-    joint: bool
-    where: NotRequired[
-        Annotated[
-            str,
-            "the condition on public columns that holds for the rows that count",
-        ]
-    ]
-    weights: NotRequired[
-        Annotated[
-            str,
-            "the public column of sampling weights of the rows",
-        ]
-    ]
-    average: Annotated[
-        bool,
-        "whether coefficients are average effects of 0/1 columns: margins",
-    ]
-    errors: NotRequired[
-        Annotated[
-            Literal["nonrobust"],
-            "classical errors, where they are not robust: all of the covariance is one draw",
-        ]
-    ]
-    count_effects: NotRequired[
-        Annotated[
-            bool,
-            "whether errors count absorbed effects, where there are any",
-        ]
-    ]
-    ways: NotRequired[
-        Annotated[
-            tuple[Count, ...],
-            "of errors clustered in two ways, by one column each: clusters of each",
-            {"minItems": 2, "maxItems": 2},
-        ]
-    ]
     drawn: StepContent
 
 
@@ -197,14 +154,10 @@ class StagesContent(TypedDict):
     spread: tuple[float]
 
 
-class InstrumentedContent(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstrumentedContent(Instrumented):
     """One regression with an instrument."""
 
-    title: str
-    formula: str
-    endogenous: str
-    reduced: Count
-    first: Count
     drawn: StagesContent
 
 
@@ -216,11 +169,10 @@ class CrossContent(TypedDict):
     spread: Annotated[tuple[float, ...], {"minItems": 1}]
 
 
-class FamilyContent(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyContent(Family):
     """Regressions that are tested together."""
 
-    name: str
-    members: Annotated[tuple[Count, ...], {"minItems": 2}]
     drawn: Annotated[tuple[CrossContent, ...], {"minItems": 1}]
 
 
@@ -271,29 +223,10 @@ class DrawnIndexContent(TypedDict):
     spread: NotRequired[Annotated[tuple[float, ...], "their covariance, its upper triangle"]]
 
 
-class IndexModelContent(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexModelContent(IndexModel):
     """One declared logit, probit, cloglog or Poisson regression, and what was released of it."""
 
-    title: str
-    formula: str
-    outcome: str
-    family: Literal["logit", "probit", "cloglog", "poisson"]
-    terms: Annotated[tuple[str, ...], {"minItems": 1}]
-    largest: Annotated[Above0, "the upper bound of a count; 1 of outcomes of 0 and 1"]
-    cov_type: Literal["HC1", "CR1", "nonrobust"]
-    clusters: NotRequired[Annotated[str, "the public column of the clusters of its errors"]]
-    groups: Count
-    cluster: Annotated[Count, "how many times longer than a row's the score of a cluster may be"]
-    second: NotRequired[Annotated[str, "of errors clustered in two ways, the other column"]]
-    ways: NotRequired[
-        Annotated[
-            tuple[Count, ...],
-            "of errors clustered in two ways, how many times longer those of each and of both",
-            {"minItems": 3, "maxItems": 3},
-        ]
-    ]
-    where: NotRequired[Annotated[str, "the condition on its rows"]]
-    weights: NotRequired[Annotated[str, "the column of their sampling weights"]]
     drawn: DrawnIndexContent
 
 

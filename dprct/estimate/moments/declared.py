@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from dprct.annotations import Count  # noqa: TC001 -- read by DOCUMENT
 from dprct.arguments import checked, given, is_data
 from dprct.errors import ParameterError
 from dprct.estimate.moments.variables import (
@@ -279,62 +280,34 @@ def listed_regressions(formulas: object) -> tuple[str | Regression, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One outcome of a declared regression on treatment, which one step serves.
-
-    Parameters
-    ----------
-    treatment : tuple of Regressor
-        Functions of public columns that have treatment in them: their coefficients are released.
-    controls : tuple of Regressor
-        Other functions of public columns, the constant among them.
-    absorbed : tuple of str
-        Public columns each level of which has an effect: blocks.
-    covariates : tuple of Regressor
-        Functions of private columns, which were fixed before treatment.
-    clusters : tuple of str
-        The public columns of the clusters of its errors; none for robust errors of rows.
-    where : str or None
-        What its condition asks, of public columns, of rows that have a value of its columns.
-    products : tuple of (str, int, int)
-        Products of a treatment and a private covariate: name, which treatment, and which of
-        ``features``.
-    features : tuple of Feature
-        The covariates in these.
-    feature_keys : tuple of Key
-        What these are.
-    beside : tuple of str
-        Outcomes of regressions on the same rows: who has none of these does not count either.
-    unit : str or None
-        The public column that says whose a row is, where a person may have several.
-    shown : tuple of str
-        Public columns besides those of the design, such as the period: those that treatment is
-        multiplied by; with ``unit`` all of them.
-    choosing : str or None
-        What its condition asks of private columns: who meets it is released as no more than a
-        noisy number.
-    present : tuple of str
-        Columns of which it is private who has a value, as who counts must.
-    weighing : Feature or None
-        The weight of a row, where that is private.
-    """
+    """One outcome of a declared regression on treatment, which one step serves."""
 
     regression: Regression
     outcome: str
+    # Functions of public columns that have treatment in them: their coefficients are released.
     treatment: tuple[Regressor, ...]
-    controls: tuple[Regressor, ...]
-    absorbed: tuple[str, ...]
-    covariates: tuple[Regressor, ...]
-    clusters: tuple[str, ...]
+    controls: tuple[Regressor, ...]  # other functions of public columns, the constant among them
+    absorbed: tuple[str, ...]  # public columns each level of which has an effect: blocks
+    covariates: tuple[Regressor, ...]  # of private columns, which were fixed before treatment
+    clusters: tuple[str, ...]  # public columns of the clusters of its errors; none for robust ones
+    # What its condition asks, of public columns, of rows that have a value of its columns.
     where: str | None = None
+    # Products of a treatment and a private covariate: name, which treatment, and which of
+    # ``features``, the covariates in these.
     products: tuple[tuple[str, int, int], ...] = ()
     features: tuple[Feature, ...] = ()
     feature_keys: tuple[Key, ...] = ()
+    # Outcomes of regressions on the same rows: who has none of these does not count either.
     beside: tuple[str, ...] = ()
-    unit: str | None = None
+    unit: str | None = None  # public column of whose a row is, where a person may have several
+    # Public columns besides those of the design, such as the period: those that treatment is
+    # multiplied by; with ``unit`` all of them.
     shown: tuple[str, ...] = ()
+    # What its condition asks of private columns: how many meet it is released with noise.
     choosing: str | None = None
+    # Columns of which it is private who has a value, as who counts must.
     present: tuple[str, ...] = ()
-    weighing: Feature | None = None
+    weighing: Feature | None = None  # the weight of a row, where that is private
 
     @property
     def hides(self) -> bool:
@@ -423,56 +396,45 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What is public of one declared regression that a release has.
+    """What is public of one declared regression that a release has."""
 
-    Parameters
-    ----------
-    title : str
-        Its name, or its formula and options.
-    bounds : (low, high)
-        At which the outcome was clipped.
-    terms : tuple of str
-        The coefficients of treatment.
-    nobs, coefficients : int
-        Rows that count, and k of the do-file.
-    clusters : tuple of str
-        The columns of the clusters of its errors.
-    groups : int
-        Clusters, of two ways the smaller number; 0 where errors are those of rows.
-    joint : bool
-        Whether covariances of the coefficients are released.
-    where : str or None
-        The condition on public columns that holds for the rows that count.
-    weights : str or None
-        The public column of their sampling weights.
-    average : bool
-        Whether coefficients are average effects of 0/1 columns over all rows that count: shares of
-        the arms are declared alike in all blocks.
-    errors : str or None
-        "nonrobust" where they are classical.
-    count_effects : bool or None
-        Whether errors count the effects of blocks or persons; None without any.
-    ways : tuple of int, or None
-        Of errors clustered in two ways, by one column each: clusters of each.
-    """
-
-    title: str
+    title: str  # its name, or its formula and options
     formula: str
     outcome: str
-    bounds: tuple[float, float]
-    terms: tuple[str, ...]
+    bounds: tuple[float, float]  # at which the outcome was clipped
+    terms: Annotated[tuple[str, ...], {"minItems": 1}]  # the coefficients of treatment
     covariates: tuple[str, ...]
-    nobs: int
-    coefficients: int
-    clusters: tuple[str, ...] = ()
-    groups: int = 0
-    joint: bool = True
-    where: str | None = None
-    weights: str | None = None
-    average: bool = False
-    errors: str | None = None
-    count_effects: bool | None = None
-    ways: tuple[int, ...] | None = None
+    nobs: Count  # rows that count
+    coefficients: Count  # k of the do-file
+    clusters: tuple[str, ...] = ()  # the columns of the clusters of its errors
+    groups: Count = 0  # clusters, of two ways the smaller number; 0 where errors are those of rows
+    joint: bool = True  # whether covariances of the coefficients are released
+    where: (
+        Annotated[str, "the condition on public columns that holds for the rows that count"] | None
+    ) = None
+    weights: Annotated[str, "the public column of sampling weights of the rows"] | None = None
+    # Over all rows that count: shares of the arms are declared alike in all blocks.
+    average: Annotated[bool, "whether coefficients are average effects of 0/1 columns: margins"] = (
+        False
+    )
+    errors: (
+        Annotated[
+            Literal["nonrobust"],
+            "classical errors, where they are not robust: all of the covariance is one draw",
+        ]
+        | None
+    ) = None
+    count_effects: (
+        Annotated[bool, "whether errors count absorbed effects, where there are any"] | None
+    ) = None
+    ways: (
+        Annotated[
+            tuple[Count, ...],
+            "of errors clustered in two ways, by one column each: clusters of each",
+            {"minItems": 2, "maxItems": 2},
+        ]
+        | None
+    ) = None
 
     @property
     def clustered(self) -> str:
@@ -527,38 +489,23 @@ def outcome_unlike(column: Column, family: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Instrumented:
-    """What is public of a declared regression with an instrument.
-
-    Parameters
-    ----------
-    title, formula : str
-        As of its regression.
-    endogenous : str
-        What the instrument moves.
-    reduced, first : int
-        Places of the reduced form and of the first stage among the declared regressions.
-    """
+    """What is public of a declared regression with an instrument."""
 
     title: str
     formula: str
-    endogenous: str
-    reduced: int
-    first: int
+    endogenous: str  # what the instrument moves
+    # Places of the reduced form and of the first stage among the declared regressions.
+    reduced: Count
+    first: Count
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Declared regressions whose coefficients are tested together.
-
-    Parameters
-    ----------
-    name : str
-    members : tuple of int
-        Places among the declared regressions.
-    """
+    """Declared regressions whose coefficients are tested together."""
 
     name: str
-    members: tuple[int, ...]
+    # Places among the declared regressions.
+    members: Annotated[tuple[Count, ...], {"minItems": 2}]
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -568,53 +515,30 @@ class Family:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnCross:
-    """What was released of how the coefficients of two declared regressions vary together.
+    """What was released of how the coefficients of two declared regressions vary together."""
 
-    Parameters
-    ----------
-    first, second : int
-        Places of the two among the declared regressions.
-    sampling, spread : (q, r) arrays
-        Sampling covariance, and the standard deviation of the noise of each entry of it.
-    alike : bool
-        Whether both have the same weights: then entries across the diagonal are one draw.
-    """
-
+    # Places of the two among the declared regressions.
     first: int
     second: int
-    sampling: Array
-    spread: Array
+    sampling: Array  # (q, r)
+    spread: Array  # (q, r): standard deviation of the noise of each entry
+    # Whether both have the same weights: then entries across the diagonal are one draw.
     alike: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnStep:
-    """What was released of one declared regression, in units of its outcome.
+    """What was released of one declared regression, in units of its outcome."""
 
-    Parameters
-    ----------
-    params : (q,) array
-    sampling : (q, q) array
-        Sampling covariance as released, small-sample factor included; NaN off the diagonal where
-        covariances were not released.
-    spread : (q, q) array
-        Standard deviation of the noise of each entry of it.
-    noise : (q,) array
-        Standard deviation of the noise of each coefficient.
-    basis : (q, q) array, optional
-        The coefficients are these combinations of what ``sampling`` and ``spread`` are of.
-    covariance : (q, q) array, optional
-        Of the noise of the coefficients, where it is not independent.
-    rows : float, optional
-        About how many rows count, where private columns choose them; NaN where they are too few.
-    """
-
-    params: Array
+    params: Array  # (q,)
+    # (q, q): small-sample factor included; NaN off the diagonal where no covariances were released.
     sampling: Array
-    spread: Array
-    noise: Array
+    spread: Array  # (q, q): standard deviation of the noise of each entry of it
+    noise: Array  # (q,): standard deviation of the noise of each coefficient
+    # (q, q): coefficients are these combinations of what ``sampling`` and ``spread`` are of.
     basis: Array | None = None
-    covariance: Array | None = None
+    covariance: Array | None = None  # (q, q): of the noise, where that is not independent
+    # About how many rows count, where private columns choose them; NaN where they are too few.
     rows: float | None = None
 
 

@@ -198,13 +198,9 @@ def joint_results(
 ) -> JointResults:  # fmt: skip
     """Return the coefficients of a family of declared regressions, with their covariance."""
     fits = [declared_results(drawn[at], declared[at], guarantee) for at in family.members]
-    outcomes = [fit.outcome for fit in fits]
-    names, places = list[str](), dict[int, slice]()
-    for at, fit in zip(family.members, fits, strict=True):
-        of = fit.outcome if outcomes.count(fit.outcome) == 1 else fit.of.title
-        places[at] = slice(len(names), len(names) + len(fit.of.terms))
-        names += [f"{of}: {term}" for term in fit.of.terms]
-    sampling, spread = np.zeros((2, len(names), len(names)))
+    places = dict(zip(family.members, _places(fits), strict=True))
+    size = sum(len(fit.of.terms) for fit in fits)
+    sampling, spread = np.zeros((2, size, size))
     for at, here in places.items():
         sampling[here, here], spread[here, here] = drawn[at].sampling, drawn[at].spread
     for one in crosses:
@@ -213,17 +209,10 @@ def joint_results(
         sampling[there, here], spread[there, here] = one.sampling.T, one.spread.T
     noises = np.concatenate([drawn[at].noise for at in family.members])
     clusters = list(dict.fromkeys(", ".join(fit.of.clusters) for fit in fits if fit.of.groups))
-    table = lawful(
-        [law for fit in fits for law in fit.laws], names, sampling + np.diag(noises**2), (0.05,)
-    )
     return JointResults(
-        **table, sampling=sampling, spread=spread, noises=noises,
+        **_together(fits, sampling + np.diag(noises**2)), sampling=sampling, spread=spread,
         alike=tuple((places[one.first], places[one.second]) for one in crosses if one.alike),
-        df_inference=min(fit.df_inference for fit in fits),
-        df_resid=min(fit.df_resid for fit in fits), nobs=rows,
-        cov_type=fits[0].cov_type, guarantee=guarantee,
-        outcome=", ".join(dict.fromkeys(outcomes)),
-        formula="; ".join(fit.formula for fit in fits),
+        noises=noises, nobs=rows, cov_type=fits[0].cov_type,
         title=f"Declared regressions together: {family.name}",
         notes=(
             "Coefficients of regressions of the same people, with their covariance: "
@@ -231,6 +220,56 @@ def joint_results(
             *(f"Errors are those of clusters of {one}." for one in clusters),
         ),
     )  # fmt: skip
+
+
+def _places(fits: Sequence[DeclaredResults]) -> list[slice]:
+    """Places of the coefficients of each regression among those of all."""
+    ends = np.cumsum([len(fit.of.terms) for fit in fits]).tolist()
+    return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _together(fits: Sequence[DeclaredResults], cov: Array) -> dict[str, Any]:
+    """Coefficients of regressions below each other, named outcome: term."""
+    outcomes = [fit.outcome for fit in fits]
+    names = [
+        f"{fit.outcome if outcomes.count(fit.outcome) == 1 else fit.of.title}: {term}"
+        for fit in fits
+        for term in fit.of.terms
+    ]
+    return {
+        **lawful([law for fit in fits for law in fit.laws], names, cov, (0.05,)),
+        "df_inference": min(fit.df_inference for fit in fits),
+        "df_resid": min(fit.df_resid for fit in fits), "guarantee": fits[0].guarantee,
+        "outcome": ", ".join(dict.fromkeys(outcomes)),
+        "formula": "; ".join(fit.formula for fit in fits),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class DeclaredEstimates(GaussianResults):
+    """The released coefficients of all declared regressions of a file."""
+
+    fits: tuple[DeclaredResults, ...]  # of each of them, in their order
+
+    @classmethod
+    def of(
+        cls, drawn: Sequence[DrawnStep], declared: Sequence[Declared], rows: int,
+        guarantee: Guarantee,
+    ) -> DeclaredEstimates:  # fmt: skip
+        """Return what was drawn of declared regressions."""
+        fits = tuple(
+            declared_results(one, of, guarantee) for one, of in zip(drawn, declared, strict=True)
+        )
+        # across regressions no covariance was released
+        cov = np.full((sum(len(fit.of.terms) for fit in fits),) * 2, np.nan)
+        for fit, here in zip(fits, _places(fits), strict=True):
+            cov[here, here] = fit.cov.to_numpy(np.float64)
+        return cls(
+            **_together(fits, cov), nobs=rows,
+            cov_type=" and ".join(dict.fromkeys(fit.cov_type for fit in fits)),
+            title="Declared regressions, released by one step",
+            notes=tuple(dict.fromkeys(note for fit in fits for note in fit.notes)), fits=fits,
+        )  # fmt: skip
 
 
 _MEMBERS = (

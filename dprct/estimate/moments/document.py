@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -63,6 +63,8 @@ WITH_DECLARED = 6
 WITH_MODELS = 7
 """The version of one that has logits or their like, and declared regressions or none."""
 
+Public = TypeVar("Public", Declared, Instrumented, Family, IndexModel)
+
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
 
@@ -114,13 +116,13 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         "totals": list(moments.totals),
         "groups": [_group(group) for group in moments.groups],
         "sigma": drawn.sigma,
-        "sums": [_triangle(matrix) for matrix in drawn.sums],
+        "sums": [list(map(int, _upper(matrix))) for matrix in drawn.sums],
         "scores": [
             {
                 "outcome": one.outcome,
                 "regressors": list(one.regressors),
                 "sigma": one.sigma,
-                "sums": _triangle(one.sums),
+                "sums": list(map(int, _upper(one.sums))),
             }
             for one in drawn.scores
         ],
@@ -141,15 +143,17 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         }  # fmt: skip
     if moments.instrumented:
         content["declared"]["instrumented"] = [
-            {**asdict(one), "drawn": {"sampling": _upper(cross.sampling),
-                                      "spread": _upper(cross.spread)}}
+            {**asdict(one), "drawn": _numbers(sampling=cross.sampling, spread=cross.spread)}
             for one in moments.instrumented
             for cross in (drawn.cross(one.reduced, one.first),)
         ]  # fmt: skip
     if moments.families:
         content["declared"]["joint"] = [
             {"name": one.name, "members": list(one.members),
-             "drawn": [_drawn_cross(drawn.cross(*pair)) for pair in one.pairs]}
+             "drawn": [
+                 {"alike": c.alike, **_numbers(sampling=c.sampling, spread=c.spread)}
+                 for c in (drawn.cross(*pair) for pair in one.pairs)
+             ]}
             for one in moments.families
         ]  # fmt: skip
     if moments.models:
@@ -163,31 +167,26 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
     return {**content, "digest": digest_of(content)}
 
 
-def _drawn_index(drawn: DrawnIndex) -> dict[str, Any]:
-    """Released numbers of a model of an index; null what no number is."""
-    numbers = {
-        "params": drawn.params, "sampling": _upper(drawn.sampling), "noise": _upper(drawn.noise),
-        "eta2": [drawn.eta2], "remainder": [drawn.remainder], "range": drawn.range,
-        "nobs": [drawn.nobs],
-    }  # fmt: skip
-    if drawn.mean is not None and drawn.spread is not None:
-        numbers |= {"mean": drawn.mean, "spread": _upper(drawn.spread)}
-    found = {
-        key: [x if math.isfinite(x) else None for x in np.asarray(one, float).tolist()]
-        for key, one in numbers.items()
+def _numbers(**released: Any) -> dict[str, list[float | None]]:
+    """Released numbers, row by row; null what no number is, and nothing of what there is not."""
+    return {
+        key: [x if math.isfinite(x) else None for x in np.ravel(one).tolist()]
+        for key, one in released.items()
+        if one is not None
     }
+
+
+def _drawn_index(drawn: DrawnIndex) -> dict[str, Any]:
+    """Released numbers of a model of an index."""
+    found = _numbers(
+        params=drawn.params, sampling=_upper(drawn.sampling), noise=_upper(drawn.noise),
+        eta2=drawn.eta2, remainder=drawn.remainder, range=drawn.range, nobs=drawn.nobs,
+        mean=drawn.mean, spread=_upper(drawn.spread),
+    )  # fmt: skip
     return {key: one[0] if key in _SINGLE else one for key, one in found.items()}
 
 
 _SINGLE = ("eta2", "remainder", "nobs")
-
-
-def _drawn_cross(cross: DrawnCross) -> dict[str, Any]:
-    """Released covariances of two regressions, row by row."""
-    return {
-        "alike": cross.alike, "sampling": cross.sampling.ravel().tolist(),
-        "spread": cross.spread.ravel().tolist(),
-    }  # fmt: skip
 
 
 def _asked(one: Declared | IndexModel) -> dict[str, Any]:
@@ -196,28 +195,16 @@ def _asked(one: Declared | IndexModel) -> dict[str, Any]:
 
 
 def _drawn_numbers(step: DrawnStep) -> dict[str, Any]:
-    """Released numbers of a regression; the upper triangle of what is symmetric."""
-    upper = np.triu_indices(len(step.params))
-    found = {
-        "params": step.params,
-        "sampling": step.sampling[upper],
-        "spread": step.spread[upper],
-        "noise": step.noise,
-    }
-    if step.basis is not None and step.covariance is not None:
-        found |= {"basis": step.basis, "covariance": step.covariance[upper]}
-    if step.rows is not None:
-        found["rows"] = np.array([step.rows])
-    return {
-        key: [None if math.isnan(x) else x for x in np.ravel(numbers).tolist()]
-        for key, numbers in found.items()
-    }
+    """Released numbers of a regression."""
+    return _numbers(
+        params=step.params, sampling=_upper(step.sampling), spread=_upper(step.spread),
+        noise=step.noise, basis=step.basis, covariance=_upper(step.covariance), rows=step.rows,
+    )  # fmt: skip
 
 
-def _upper(matrix: Any) -> list[float]:
-    """Return the upper triangle of a symmetric matrix."""
-    found: list[float] = matrix[np.triu_indices(len(matrix))].tolist()
-    return found
+def _upper(matrix: Any) -> Any:
+    """Return the upper triangle of a symmetric matrix, row by row; None of none."""
+    return None if matrix is None else matrix[np.triu_indices(len(matrix))]
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
@@ -343,12 +330,6 @@ def _group(group: Group) -> dict[str, Any]:
         "rows": group.rows,
         "told": group.told,
     }
-
-
-def _triangle(matrix: Any) -> list[int]:
-    """Return the upper triangle of a symmetric matrix, row by row."""
-    d = len(matrix)
-    return [int(matrix[i, j]) for i in range(d) for j in range(i, d)]
 
 
 def _read(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -498,17 +479,16 @@ def _declared(
     facts = content["declared"]
     found, steps = [], []
     for one in facts["regressions"]:
-        low, high = one["bounds"]
+        low, high = one.bounds
         _require(low < high, "bounds of an outcome are not in order")
-        terms = one["terms"]
-        q = len(terms)
-        _require(len(set(terms)) == q > 0, "a coefficient is there twice, or none")
-        where = condition(one["where"]) if "where" in one else None
-        made = Declared(**{**{k: of for k, of in one.items() if k != "drawn"}, "where": where})
+        q = len(one.terms)
+        _require(len(set(one.terms)) == q > 0, "a coefficient is there twice, or none")
+        made = _public(one, Declared)
+        made = replace(made, where=None if made.where is None else condition(made.where))
         _require(made.df > 0, "a regression has no degrees of freedom")
         two = made.ways is None or (len(made.clusters) == 2 and min(made.ways) == made.groups)
         _require(two and not (made.ways and made.joint), "clusters of two ways do not agree")
-        numbers = one["drawn"]
+        numbers = one.drawn
         several = "basis" in numbers
         params, noise = (np.array(numbers[key], np.float64) for key in ("params", "noise"))
         # products with covariates that hardly vary have no coefficients
@@ -533,8 +513,7 @@ def _declared(
         (rows,) = numbers.get("rows", (None,))
         rows = math.nan if rows is None and "rows" in numbers else rows
         steps.append(DrawnStep(params, sampling, spread, noise, basis, covariance, rows))
-    titles = {one.title for one in found}
-    _require(len(titles) == len(found), "two regressions have one name")
+    _check_names([one.title for one in found])
     return tuple(found), tuple(steps), facts["share"], facts["withheld"]
 
 
@@ -548,8 +527,8 @@ def _models(
         return (), (), ""
     models, drawn = [], []
     for one in content["models"]["of_index"]:
-        model = IndexModel(**{key: of for key, of in one.items() if key != "drawn"})
-        k, numbers = len(model.terms), one["drawn"]
+        model = _public(one, IndexModel)
+        k, numbers = len(model.terms), one.drawn
         _require(len({*model.terms}) == k > 0, "a coefficient is there twice, or none")
         _require(
             (model.second is None) == (model.ways is None), "clusters of two ways do not agree"
@@ -574,8 +553,7 @@ def _models(
             made = replace(made, mean=mean, spread=_square(numbers.get("spread", ()), k, True))
         models.append(model)
         drawn.append(made)
-    titles = {one.title for one in models}
-    _require(len(titles) == len(models), "two regressions have one name")
+    _check_names([one.title for one in models])
     return tuple(models), tuple(drawn), content["models"]["share"]
 
 
@@ -585,7 +563,7 @@ def _instrumented(
     """Return the regressions with an instrument of a document, and what was released of them."""
     found, crosses = [], []
     for one in content.get("declared", {}).get("instrumented", []):
-        made = Instrumented(**{k: of for k, of in one.items() if k != "drawn"})
+        made = _public(one, Instrumented)
         _require(
             max(made.reduced, made.first) < len(declared), "a stage of a regression is missing"
         )
@@ -594,18 +572,9 @@ def _instrumented(
             len(stages[0].terms) == 1 and stages[0].terms == stages[1].terms,
             "the stages of a regression have other instruments",
         )
-        numbers = one["drawn"]
-        cross = DrawnCross(
-            made.reduced,
-            made.first,
-            _square(numbers["sampling"], 1, True),
-            _square(numbers["spread"], 1, True),
-        )
-        _require(bool((cross.spread > 0).all()), "the noise of a covariance is missing")
         found.append(made)
-        crosses.append(cross)
-    titles = [one.title for one in found]
-    _require(len({*titles}) == len(titles), "two regressions have one name")
+        crosses.append(_cross((made.reduced, made.first), one.drawn, declared))
+    _check_names([one.title for one in found])
     return tuple(found), tuple(crosses)
 
 
@@ -615,27 +584,40 @@ def _families(
     """Return the families of regressions of a document that are tested together."""
     found, crosses = [], []
     for one in content.get("declared", {}).get("joint", []):
-        made = Family(one["name"], one["members"])
+        made = _public(one, Family)
         _require(
             len({*made.members}) == len(made.members) > 1 and max(made.members) < len(declared),
             "a regression of a family is missing",
         )
-        _require(len(one["drawn"]) == len(made.pairs), "covariances of a family are missing")
-        for (first, second), numbers in zip(made.pairs, one["drawn"], strict=True):
-            shape = len(declared[first].terms), len(declared[second].terms)
-            sampling, spread = (np.array(numbers[key]) for key in ("sampling", "spread"))
-            alike = numbers["alike"]
-            _require(
-                len(sampling) == len(spread) == math.prod(shape) and bool((spread > 0).all())
-                and (not alike or shape[0] == shape[1]),
-                "covariances of a family are not complete",
-            )  # fmt: skip
-            crosses.append(DrawnCross(
-                first, second, sampling.reshape(shape), spread.reshape(shape), alike
-            ))  # fmt: skip
+        _require(len(one.drawn) == len(made.pairs), "covariances of a family are missing")
+        crosses += [_cross(*pair, declared) for pair in zip(made.pairs, one.drawn, strict=True)]
         found.append(made)
-    _require(len({one.name for one in found}) == len(found), "two families have one name")
+    _check_names([one.name for one in found])
     return tuple(found), tuple(crosses)
+
+
+def _cross(
+    pair: tuple[int, int], numbers: Mapping[str, Any], declared: Sequence[Declared]
+) -> DrawnCross:
+    """What was released of how two regressions vary together."""
+    shape = len(declared[pair[0]].terms), len(declared[pair[1]].terms)
+    sampling, spread = (np.array(numbers[key], np.float64) for key in ("sampling", "spread"))
+    alike = numbers.get("alike", True)
+    _require(
+        len(sampling) == len(spread) == math.prod(shape) and bool((spread > 0).all())
+        and (not alike or shape[0] == shape[1]),
+        "covariances of two regressions are not complete",
+    )  # fmt: skip
+    return DrawnCross(*pair, sampling.reshape(shape), spread.reshape(shape), alike)
+
+
+def _public(one: Any, made: type[Public]) -> Public:
+    """What is public of a regression: all but what was drawn."""
+    return made(**{each.name: getattr(one, each.name) for each in fields(made)})
+
+
+def _check_names(names: Sequence[str]) -> None:
+    _require(len({*names}) == len(names), "two regressions, or families, have one name")
 
 
 def _square(numbers: Any, q: int, whole: bool) -> Any:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
+from dprct.annotations import Count  # noqa: TC001 -- read by DOCUMENT
 from dprct.errors import ParameterError
 from dprct.estimate.moments.declared import outcome_unlike
 from dprct.estimate.moments.gaussian_law import LARGEST_RATIO, kappa, rounded_up
@@ -31,8 +32,8 @@ from dprct.estimate.moments.variables import (
     key_of,
     listed_terms,
     main_part,
+    product_in,
     regressors_of,
-    value_in_group,
 )
 from dprct.formula import parse
 from dprct.lazy import special
@@ -43,6 +44,7 @@ from dprct.queries.index_scores import (
     LONGEST,
     MOST_CLUSTER,
     SHIFT,
+    Family,
     IndexMap,
     IndexRows,
     Link,
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.privacy.mechanisms import AnalyticGaussian
-    from dprct.queries.index_scores import Family
     from dprct.schema import Schema
 
     Array = NDArray[np.floating[Any]]
@@ -107,17 +108,28 @@ class IndexModel:
     formula: str
     outcome: str
     family: Family
-    terms: tuple[str, ...]  # names of all coefficients, the constant first
-    largest: float = 1.0  # U, the upper bound of a count; 1 of 0/1 outcomes
-    cov_type: str = "HC1"
-    clusters: str | None = None  # the public column of the clusters of its errors
-    groups: int = 0  # clusters; 0 without
-    cluster: int = 0  # how many times longer than a row's score that of a cluster may be; 0 without
-    second: str | None = None  # where errors are clustered in two ways, the other column
-    ways: tuple[int, ...] | None = None  # the same, how many times of each and of both together
-    # where, weights: the condition on its rows, and the column of their sampling weights.
-    where: str | None = None
-    weights: str | None = None
+    # Names of all coefficients, the constant first.
+    terms: Annotated[tuple[str, ...], {"minItems": 1}]
+    largest: Annotated[
+        float, {"exclusiveMinimum": 0}, "the upper bound of a count; 1 of outcomes of 0 and 1"
+    ] = 1.0
+    cov_type: Literal["HC1", "CR1", "nonrobust"] = "HC1"
+    clusters: Annotated[str, "the public column of the clusters of its errors"] | None = None
+    groups: Count = 0  # clusters; 0 without
+    cluster: Annotated[
+        Count, "how many times longer than a row's the score of a cluster may be"
+    ] = 0
+    second: Annotated[str, "of errors clustered in two ways, the other column"] | None = None
+    ways: (
+        Annotated[
+            tuple[Count, ...],
+            "of errors clustered in two ways, how many times longer those of each and of both",
+            {"minItems": 3, "maxItems": 3},
+        ]
+        | None
+    ) = None
+    where: Annotated[str, "the condition on its rows"] | None = None
+    weights: Annotated[str, "the column of their sampling weights"] | None = None
 
     @property
     def whole(self) -> bool:
@@ -243,7 +255,7 @@ def models_of(
         fewest = min((len(of) for of in sizes.values()), default=0)
         if sizes and fewest < (FEWEST_OF_WAYS if len(columns) > 1 else FEWEST):
             raise ParameterError(f"{one.title!r}: {fewest} clusters are too few for errors")
-        kind = "nonrobust" if (one.cov_type or cov_type) == "nonrobust" else "HC1"
+        kind: Any = "nonrobust" if (one.cov_type or cov_type) == "nonrobust" else "HC1"
         for outcome in one.parsed.outcome_names:
             own = one.of(outcome)
             bounds = schema.column(outcome).bounds
@@ -310,9 +322,7 @@ def coding_of(
     for g in np.flatnonzero(counts).tolist():
         own = {name: groups[g].value(name) for name in named}
         for j, term in enumerate(terms):
-            values[g, j] = math.prod(
-                value_in_group(a, own) for a in term.atoms if a.column in inside
-            )
+            values[g, j] = product_in([a for a in term.atoms if a.column in inside], own)
     found = _coded(model, layout, terms, columns, values, counts, places[key_of(outcome.atoms)],
                    inside)  # fmt: skip
     return replace(found, map=replace(found.map, some=_some(model, schema)))
@@ -556,7 +566,7 @@ def _system(matrix: Array, sd: float, n: float) -> System:
     k = len(matrix)
     names = tuple(map(str, range(k)))
     return System(
-        names, (), np.eye(k)[None], matrix[None], np.array([sd]), np.array([False]), np.array([n]),
+        names, np.eye(k)[None], matrix[None], np.array([sd]), np.array([False]), np.array([n]),
         np.eye(k), matrix,
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ from dprct.estimate.moments.index_models import (
     linked,
 )
 from dprct.estimate.moments.layout import VIF
-from dprct.estimate.moments.members import share_of
+from dprct.estimate.moments.members import declared_loads, share_of
 from dprct.estimate.moments.system import GATE
 from dprct.estimate.synthetic_control.allocation import ReleasePart
 from dprct.lazy import special
@@ -219,10 +219,8 @@ def _planned_loads(some: Some | None) -> tuple[float, float]:
     share = max(float(share_of(some.kinds)[some.holds].sum()), 1e-3)
     if some.weight is None:
         return share, share
-    low, high = some.weight.bounds or (0.0, 1.0)
-    mean = (low + high) / 2 if some.weight.centre is None else some.weight.centre
-    sd = some.weight.sd or (high - low) / 4
-    return share * mean / high, share * (mean**2 + sd**2) / high**2
+    mean, square = declared_loads(some.weight, (some.weight.bounds or (0.0, 1.0))[1])
+    return share * mean, share * square
 
 
 def share_of_models(models: int, others: int) -> Fraction:

@@ -11,10 +11,10 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.estimate.moments.index_models import linked
 from dprct.estimate.moments.system import GATE
-from dprct.lazy import optimize, special
+from dprct.lazy import optimize
 from dprct.lazy import pandas as pd
 from dprct.results.base import LinearResults, labelled
-from dprct.results.binary import WithRatios
+from dprct.results.binary import WithRatios, mean_at, slope_at
 from dprct.results.joint import one_restriction, restrictions, wald_test
 
 if TYPE_CHECKING:
@@ -146,36 +146,22 @@ class IndexResults(WithRatios, LinearResults):
         level = float(beta @ known.mean)
         if known.outcome is not None:
             target = known.outcome
-            level = float(optimize.brentq(
-                lambda x: float(_WEIGHTS @ self._mean(x + spread * _POINTS)) - target, -60.0, 60.0
-            ))  # fmt: skip
+
+            def excess(x: float) -> float:
+                return float(_WEIGHTS @ mean_at(self.family, x + spread * _POINTS)) - target
+
+            level = float(optimize.brentq(excess, -60.0, 60.0))
         ends = known.two_valued.get(str(self.params.index[at]))
         if ends is None:
-            return float(beta[at] * (_WEIGHTS @ self._density(level + spread * _POINTS)))
+            return float(beta[at] * (_WEIGHTS @ slope_at(self.family, level + spread * _POINTS)))
         # the others' index: what is left of the mean and the variance at the regressor's mean
         rest = np.delete(beta, at)
         keep = np.delete(np.arange(len(beta)), at)
         own = known.cov[np.ix_(keep, keep)]
         spread = math.sqrt(max(float(rest @ own @ rest), 0.0))
         away = [beta[at] * (end - known.mean[at]) for end in ends]
-        means = [float(_WEIGHTS @ self._mean(level + x + spread * _POINTS)) for x in away]
+        means = [float(_WEIGHTS @ mean_at(self.family, level + x + spread * _POINTS)) for x in away]
         return means[1] - means[0]
-
-    def _mean(self, index: Array) -> Array:
-        if self.family == "poisson":
-            return np.asarray(np.exp(np.minimum(index, 60.0)))
-        if self.family == "cloglog":
-            return np.asarray(-np.expm1(-np.exp(np.minimum(index, 60.0))))
-        return np.asarray(special.expit(index) if self.family == "logit" else special.ndtr(index))
-
-    def _density(self, index: Array) -> Array:
-        if self.family == "poisson":
-            return self._mean(index)
-        if self.family == "probit":
-            return np.exp(-(index**2) / 2) / math.sqrt(2 * math.pi)
-        if self.family == "cloglog":
-            return np.exp(index - np.exp(np.minimum(index, 60.0)))
-        return np.asarray(special.expit(index) * special.expit(-index))
 
     def lincom(self, wanted: str | Mapping[str, float]) -> LinearResults:
         """Return a linear combination of coefficients, such as ``"t1 - t2"``."""

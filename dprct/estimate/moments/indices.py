@@ -27,7 +27,7 @@ def index_of(
     outcomes: Sequence[str],
     *,
     scales: Mapping[str, float] | None = None,
-    control: int | None = None,
+    control: int = 0,
     signs: Mapping[str, int] | None = None,
     name: str = "index",
 ) -> EffectResults:
@@ -107,16 +107,10 @@ def _check(
 
 
 def _control_variances(
-    effects: EffectResults, outcomes: Sequence[str], control: int | None
+    effects: EffectResults, outcomes: Sequence[str], control: int
 ) -> tuple[Array, Array]:
     """Return released variances of the control cell, (J,), and the covariance of their errors."""
-    cells = effects.combinations.cells
-    if control is None or not 0 <= control < len(cells):
-        raise ParameterError(
-            "an index over released scales needs ``control=``, the place of its cell among "
-            f"{len(cells)}; or give public ``scales=``"
-        )
-    cell = cells[control]
+    cell = effects.combinations.cells[control]
     at = np.array([effects.columns.index(outcome) for outcome in outcomes], np.intp)
     unit = effects.units[control, at]
     covariance = cell.rows * cell.sampling[np.ix_(at, at)] * np.outer(unit, unit)

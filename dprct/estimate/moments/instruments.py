@@ -241,7 +241,6 @@ def iv_of(
     guarantee: Guarantee,
     by_cell: bool = False,
     formula: str = "",
-    title: str = "Instrumental variables from released moments",
     notes: tuple[str, ...] = (),
 ) -> IVResults:
     """The effect of one endogenous column on an outcome.
@@ -296,7 +295,7 @@ def iv_of(
         guarantee=guarantee,
         outcome=y.name,
         formula=formula,
-        title=title,
+        title="Instrumental variables from released moments",
         notes=(*notes, *unread, "The set and p-value of the effect are Anderson and Rubin's."),
         reduced=reduced,
         endogenous=d.name,

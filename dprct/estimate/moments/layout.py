@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -214,23 +215,14 @@ def weighted_alike(places: Sequence[Place]) -> tuple[Place, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """For what a release of regressions is laid out: public facts."""
-
-    # outcomes, treatments: what formulas explain, and what they name first on the right.
-    outcomes: tuple[str, ...]
-    treatments: tuple[str, ...]
-    grouped: bool  # whether treatment makes groups of the release
-    n: int
-    mu: float  # of the Gaussian release
-    groups: int = 1  # cells that a regression adds up
-
-
 def laid_out(
-    places: Sequence[Place], radius: object, use: Use, of: Asked, rows: int = 1
-) -> tuple[tuple[Place, ...], float]:
+    places: Sequence[Place], radius: object, use: Use, rows: int = 1, *, outcomes: Sequence[str],
+    treatments: Sequence[str], grouped: bool, n: int, mu: float, groups: int = 1,
+) -> tuple[tuple[Place, ...], float]:  # fmt: skip
     """Return the weights of outcomes and treatments, and R_s, of the least error that is planned.
+
+    Outcomes are what formulas explain, treatments what they name first on the right, which may be
+    ``grouped`` in a release of this mu; a regression adds up so many ``groups``.
 
     Notes
     -----
@@ -247,8 +239,8 @@ def laid_out(
     residual variance, ``s2 / (n w^2 (1 - f))`` against it, at most a third.
     """
     free = [place for place in places if not place.exempt]
-    explained = [p for p in places if p.exempt and p.name in of.outcomes and _plain(p)]
-    treated = [p for p in places if p.exempt and p.name in of.treatments and _plain(p)]
+    explained = [p for p in places if p.exempt and p.name in outcomes and not _factor(p)]
+    treated = [p for p in places if p.exempt and p.name in treatments and not _factor(p)]
     rest = [p for p in places if p.exempt and p not in explained and p not in treated]
     box = radius_of(places, "box", rows)
     typical = math.sqrt(rows * len(free))
@@ -259,13 +251,13 @@ def laid_out(
     lam2 = np.geomspace(0.5, 32, 25)[None, :, None] if treated else np.ones((1, 1, 1))
     outer = inner**2 + rows * _reserved(rest) + w2 * squares[0] + lam2 * squares[1]
     constant = CONSTANTS[use] ** 2
-    noise2 = of.groups * ((1 + constant) * outer / of.mu) ** 2 / of.n  # s2^2 / (2 n)
+    noise2 = groups * ((1 + constant) * outer / mu) ** 2 / n  # s2^2 / (2 n)
     noise = noise2 * (1 + GUESS * w2) / ((1 - GUESS) * w2)
-    slope = VIF * noise + of.n * GUESS / (1 - GUESS) * _bias(len(free), inner / math.sqrt(rows))
-    effect = noise / (constant * outer if of.grouped else lam2)
-    error = effect if not free else (effect + slope) / 2 if of.grouped or treated else slope
-    eta = VIF**2 * noise2 / of.n * (len(free) + len(treated) / lam2**2)
-    residual = np.sqrt(2 * noise2 / of.n) / (w2 * (1 - GUESS))  # noise of its variance against it
+    slope = VIF * noise + n * GUESS / (1 - GUESS) * _bias(len(free), inner / math.sqrt(rows))
+    effect = noise / (constant * outer if grouped else lam2)
+    error = effect if not free else (effect + slope) / 2 if grouped or treated else slope
+    eta = VIF**2 * noise2 / n * (len(free) + len(treated) / lam2**2)
+    residual = np.sqrt(2 * noise2 / n) / (w2 * (1 - GUESS))  # noise of its variance against it
     likely = (eta <= GATE / 2) & (residual <= 1 / 3)
     if likely.any():
         error = np.where(likely, error, np.inf)
@@ -280,9 +272,10 @@ def laid_out(
     return found, float(inner[k])
 
 
-def _plain(place: Place) -> bool:
-    """Whether a column is its own, and no level of a longer one."""
-    return len(place.variable.parts) > 1 or place.variable.parts[0].level is None
+def _factor(place: Place) -> str | None:
+    """The column of which a place is a level; None if it is none."""
+    first, *others = place.variable.parts
+    return None if others or first.level is None else first.column.name
 
 
 def _bias(p: int, radius: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -431,10 +424,9 @@ def _reserved(places: Sequence[Place]) -> float:
     for place in places:
         if not place.exempt:
             continue
-        parts = place.variable.parts
-        if len(parts) == 1 and parts[0].level is not None:
+        if name := _factor(place):
             ends = [place.weight * (x - place.centre) / place.scale for x in (0.0, 1.0)]
-            levels.setdefault(parts[0].column.name, []).append((ends[0] ** 2, ends[1] ** 2))
+            levels.setdefault(name, []).append((ends[0] ** 2, ends[1] ** 2))
         else:
             total += place.reach**2
     for group in levels.values():
@@ -448,18 +440,9 @@ def one_hot(places: Sequence[Place]) -> tuple[Place, ...]:
 
     About 1/2 each of k levels takes 1 of R^2, k in all; about 0, at the same spread, 4 in all.
     """
-    sizes: dict[str, int] = {}
-    for place in places:
-        parts = place.variable.parts
-        if len(parts) == 1 and parts[0].level is not None and place.variable.within is None:
-            name = parts[0].column.name
-            sizes[name] = sizes.get(name, 0) + 1
+    names = [None if place.variable.within else _factor(place) for place in places]
+    sizes = Counter(names)
     return tuple(
-        replace(place, centre=0.0)
-        if len(place.variable.parts) == 1
-        and place.variable.within is None
-        and place.variable.parts[0].level is not None
-        and sizes[place.variable.parts[0].column.name] > 4
-        else place
-        for place in places
+        replace(place, centre=0.0) if name and sizes[name] > 4 else place
+        for name, place in zip(names, places, strict=True)
     )

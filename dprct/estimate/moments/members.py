@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.bound_step import BoundStep
-    from dprct.estimate.moments.declared import Step
     from dprct.queries.one_step import OnGrid
     from dprct.schema import Schema
     from dprct.schema.columns import Column
@@ -74,6 +73,9 @@ def with_members(
     whole = max(float(shares[legal].sum()), 1e-9)
 
     def chosen(one: BoundStep) -> Chosen:
+        loads = 1.0, 1.0
+        if (weight := one.step.weighing) is not None:
+            loads = declared_loads(weight.parts[0].column, weight.bounds[1])
         here, who = holds[one.step.title], one.step.choosing or one.step.present
         within = _arms_of_blocks(one) if one.step.within and not arms else None
         more, parts = _products(one) if within is None else (within[1], np.zeros(0))
@@ -82,7 +84,7 @@ def with_members(
         share = min(max(float(shares[here].sum()) / whole, 1e-3), 1.0)
         return Chosen(
             here if kinds.asked else None, together[1] > together[0], share, more, parts,
-            everybody=not who, arms=max(1, len(arms)), loads=_planned_loads(one.step),
+            everybody=not who, arms=max(1, len(arms)), loads=loads,
             within=within and within[0],
         )  # fmt: skip
 
@@ -112,14 +114,11 @@ def possible(condition: str | None, columns: Mapping[str, Column]) -> bool:
     return not of_levels or float(share_of(kinds)[kinds.holds(condition)].sum()) > 0
 
 
-def _planned_loads(step: Step) -> tuple[float, float]:
+def declared_loads(weight: Column, most: float) -> tuple[float, float]:
     """Mean of weights and of their squares, over the largest, by what is declared of them."""
-    if step.weighing is None:
-        return 1.0, 1.0
-    ((part,), (_, most)) = step.weighing.parts, step.weighing.bounds
-    low, high = part.bounds
-    mean = (low + high) / 2 if part.column.centre is None else part.column.centre
-    sd = part.column.sd or (high - low) / 4
+    low, high = weight.bounds or (0.0, 1.0)
+    mean = (low + high) / 2 if weight.centre is None else weight.centre
+    sd = weight.sd or (high - low) / 4
     return mean / most, (mean**2 + sd**2) / most**2
 
 
@@ -403,20 +402,6 @@ def _law_within(
     )
 
 
-def noise_of(score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
-    """Units of each number of the effects in which the grid is counted, and their noise."""
-    if isinstance(score, OfPersons):
-        parts = [1.0] * len(score.weights), [score.of_controls / FINEST] * len(score.controls)
-        ends = [float(score.of_more)] * len(score.more)
-        unit = part.unit / GRID / FINEST / np.array([*parts[0], *parts[1], *ends])
-        return unit, sd * unit
-    w_r, w_n, w_a, w_e = score.factors
-    q, e, blocks = len(score.weights), len(score.more), len(score.of_residuals) - len(score.weights)
-    weight = [1.0] * q + [w_r / FINEST] * blocks + [w_a] * q + [w_n / FINEST] + [w_e] * e
-    unit = part.unit / GRID / FINEST / score.scale / np.array(weight, float)
-    return unit, sd * unit
-
-
 def read_members(
     bound: BoundStep, score: Members, part: OnGrid, units: Sequence[int], sd: float
 ) -> Law:
@@ -427,13 +412,19 @@ def read_members(
 
 def scaled(bound: BoundStep, score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
     """The unit of each released number, in half steps and rows, and its noise."""
-    unit, noise = noise_of(score, part, sd)
-    q, r = len(score.weights), len(score.of_residuals)
-    by = np.ones(len(unit))
-    by[:q] = bound.longest
+    q, r, e = len(score.weights), len(score.of_residuals), len(score.more)
+    if isinstance(score, OfPersons):
+        weight = [1.0] * q + [score.of_controls / FINEST] * len(score.controls)
+        weight += [float(score.of_more)] * e
+    else:
+        w_r, w_n, w_a, w_e = (score.scale * one for one in score.factors)
+        weight = [float(score.scale)] * q + [w_r / FINEST] * (r - q)
+        weight += [w_a] * q + [w_n / FINEST] + [w_e] * e
+    unit = part.unit / GRID / FINEST / np.array(weight, float)
+    unit[:q] *= bound.longest
     if bound.controls is None:
-        by[r : r + q] = bound.longest
-    return unit * by, noise * by
+        unit[r : r + q] *= bound.longest
+    return unit, sd * unit
 
 
 def between_arms(bound: BoundStep, reach: int, level: float) -> float:

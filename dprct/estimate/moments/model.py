@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence  # noqa: TC003  # read from annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from functools import cached_property, partial, wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -62,7 +62,6 @@ from dprct.estimate.moments.index_plan import (
 from dprct.estimate.moments.layout import (
     GUESS,
     NOTHING,
-    Asked,
     laid_out,
     layout_of,
     mu_of,
@@ -186,6 +185,25 @@ NOMINAL = Budget(1, Fraction(1, 10**6))
 
 RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
 
+S = TypeVar("S", bound="MomentsSpec")
+T = TypeVar("T")
+
+
+def once(find: Callable[[S, Schema], T]) -> Callable[[S, Schema], T]:
+    """Find what a schema makes of the options once for each."""
+
+    @wraps(find)
+    def found(self: S, schema: Schema) -> T:
+        known = self.__dict__.get("_found", (None, {}))
+        if known[0] is not schema:
+            known = schema, dict[Any, Any]()
+            object.__setattr__(self, "_found", known)
+        if find not in known[1]:
+            known[1][find] = find(self, schema)
+        return known[1][find]  # type: ignore[no-any-return]
+
+    return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class MomentsSpec(Spec[MomentsFacts]):
@@ -223,6 +241,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Their formulas."""
         return tuple(one.parsed for one in self.declared)
 
+    @once
     def served(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
         """Every declared regression with the steps that serve it, or why moments do.
 
@@ -232,19 +251,6 @@ class MomentsSpec(Spec[MomentsFacts]):
         as well, and the errors with them.  Where treatment is private, moments that are bought for
         something else serve formulas, slopes of covariates included.
         """
-        return self._once("served", schema, self._served_by_step)  # type: ignore[no-any-return]
-
-    def _once(self, name: str, schema: Schema, find: Callable[[Schema], Any]) -> Any:
-        """Return what a schema makes of the options, found once for each."""
-        known = self.__dict__.get("_found", (None, {}))
-        if known[0] is not schema:
-            known = schema, dict[str, Any]()
-            object.__setattr__(self, "_found", known)
-        if name not in known[1]:
-            known[1][name] = find(schema)
-        return known[1][name]
-
-    def _served_by_step(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
         found = {one: self._served(one, schema) for one in self.declared}
         if self.hidden and (
             self.released or self.subgroups or {*map(type, found.values())} > {str}
@@ -291,8 +297,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         if not why and self.weights is not None:
             why = "rows have weights, which are private"
         for column in () if why else self.clusters_of(one):
-            known = () if self.assignment is None or self.hidden else self.assignment.uses
-            if column not in known and schema.column(column).fate != "public":
+            if column not in self.public_uses and schema.column(column).fate != "public":
                 why = f"who is in which {column} must be public; declare ``fate='public'`` if it is"
             elif schema.column(column).missing != ():
                 why = f"``{column}`` may be missing; give every row a cluster, ``missing='never'``"
@@ -335,8 +340,7 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def _gone(self, one: Regression, schema: Schema) -> tuple[str, ...]:
         """Columns of a regression, and its private weights, of which it is private who has one."""
-        design = self.assignment
-        known = () if design is None else (*design.columns, *design.uses)
+        known = self.of_design
         names = [name for name in (*one.parsed.names, one.weights) if name and name not in known]
         return tuple(
             name
@@ -344,11 +348,9 @@ class MomentsSpec(Spec[MomentsFacts]):
             if schema.column(name).fate != "public" and self.policy(name, schema) == "private"
         )
 
+    @once
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the declared regressions that one step serves, outcome by outcome."""
-        return self._once("steps", schema, self._steps)  # type: ignore[no-any-return]
-
-    def _steps(self, schema: Schema) -> tuple[Step, ...]:
         found = self.served(schema)
         steps = [step for one in found.values() if not isinstance(one, str) for step in one]
         own = {step.meaning: step for step in steps if step.regression in found}
@@ -423,6 +425,26 @@ class MomentsSpec(Spec[MomentsFacts]):
         return tuple(dict.fromkeys([*design, *self.subgroups]))
 
     @property
+    def listed(self) -> tuple[str, ...]:
+        """Columns in the terms of ``columns=``."""
+        return tuple(n for text in self.released for n in parse(column_term(text)).names)
+
+    @property
+    def of_design(self) -> tuple[str, ...]:
+        """Columns of the design: treatment, blocks, clusters."""
+        return () if self.assignment is None else (*self.assignment.columns, *self.assignment.uses)
+
+    @property
+    def public_uses(self) -> tuple[str, ...]:
+        """Blocks and clusters, where the relation takes them as public."""
+        return () if self.assignment is None or self.hidden else self.assignment.uses
+
+    @property
+    def relation(self) -> Relation:
+        """``neighbors``, checked."""
+        return cast("Relation", self.neighbors)
+
+    @property
     def hidden(self) -> bool:
         """Whether who is in which arm is protected."""
         return self.neighbors == "replace-one"
@@ -430,26 +452,18 @@ class MomentsSpec(Spec[MomentsFacts]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are released or make groups, each once."""
-        named = [name for text in self.released for name in parse(column_term(text)).names]
         of_formulas = [name for formula in self.parsed for name in formula.names]
-        uses = () if self.assignment is None or self.hidden else self.assignment.uses
         weights = () if self.weights is None else (self.weights,)
-        return tuple(dict.fromkeys(
-            [*named, *of_formulas, *self.group_columns, *uses, *weights, *self.conditions]
-        ))  # fmt: skip
+        return tuple(dict.fromkeys([
+            *self.listed, *of_formulas, *self.group_columns, *self.public_uses, *weights,
+            *self.conditions,
+        ]))  # fmt: skip
 
     @property
     def conditions(self) -> tuple[str, ...]:
         """Columns besides those of the design in conditions and weights of regressions."""
-        design = self.assignment
-        known = () if design is None else (*design.columns, *design.uses)
-        named = [
-            name
-            for one in self.declared
-            for name in (*one.conditions, one.weights, *one.ways)
-            if name
-        ]
-        return tuple(dict.fromkeys(name for name in named if name not in known))
+        named = [n for one in self.declared for n in (*one.conditions, one.weights, *one.ways) if n]
+        return tuple(dict.fromkeys(name for name in named if name not in self.of_design))
 
     def inside(self, schema: Schema) -> Conditions:
         """Return the public columns besides those of the design that its conditions ask of."""
@@ -481,19 +495,27 @@ class MomentsSpec(Spec[MomentsFacts]):
         taken |= {n for step in self.steps(schema) for n in step.shown}
         named = {
             n
-            for (formula, _), steps in zip(
-                self.bare(schema), self.served(schema).values(), strict=True
-            )
+            for formula, _, steps in self.asked(schema)
             for n in formula.names
-            if isinstance(steps, str) or n not in steps[0].shown
+            if not steps or n not in steps[0].shown
         }
-        listed = {name for text in self.released for name in parse(column_term(text)).names}
-        gone = taken - named - listed - {*self.group_columns}
+        gone = taken - named - {*self.listed} - {*self.group_columns}
         return tuple(name for name in self.columns if name not in gone)
 
     def bare(self, schema: Schema) -> tuple[tuple[Formula, str | None], ...]:
         """Every formula without fixed effects of units, and the column of these units."""
         return tuple(unit_effects(formula, schema.unit.repeated_id) for formula in self.parsed)
+
+    def asked(self, schema: Schema) -> list[tuple[Formula, str | None, tuple[Step, ...]]]:
+        """Every formula without effects of units, and the steps that serve it, else the units.
+
+        Steps take out effects of units by public weights, moments by means of columns.
+        """
+        found = zip(self.bare(schema), self.served(schema).values(), strict=True)
+        return [
+            (one, unit, ()) if isinstance(steps, str) else (one, None, steps)
+            for (one, unit), steps in found
+        ]
 
     def comparison(self) -> Comparison | None:
         """Compared arms."""
@@ -510,31 +532,17 @@ class MomentsSpec(Spec[MomentsFacts]):
             None, self.assignment, control=control, blocks="ignore", privacy_unit="person"
         )
 
+    @once
     def variables(self, schema: Schema) -> tuple[Variable, ...]:
         """Return the columns of the release, products among them."""
-        return self._once("variables", schema, self._variables)  # type: ignore[no-any-return]
-
-    def _variables(self, schema: Schema) -> tuple[Variable, ...]:
         found: dict[Any, tuple[str, Any]] = {}
-        names = [name for name in self.released if name not in self.group_columns]
-        regressors = [*listed_terms(names, schema)]
-        served = list(self.served(schema).values())
-        for (formula, unit), steps in zip(self.bare(schema), served, strict=True):
+        regressors = [*listed_terms(self.named, schema)]
+        for formula, unit, steps in self.asked(schema):
             outcomes = [name for name in formula.outcome_names if name not in self.group_columns]
-            of_right = (
-                regressors_of(main_part(formula), schema)
-                if isinstance(steps, str)
-                else steps[0].covariates
-            )
-            terms = [*listed_terms(outcomes, schema), *of_right]
-            regressors += [
-                *less_means(terms, unit if isinstance(steps, str) else None),
-                *(
-                    one
-                    for part in (instrumented(formula) or ())[: 2 if isinstance(steps, str) else 1]
-                    for one in regressors_of(part, schema)
-                ),
-            ]
+            of_right = steps[0].covariates if steps else regressors_of(main_part(formula), schema)
+            regressors += less_means([*listed_terms(outcomes, schema), *of_right], unit)
+            for part in (instrumented(formula) or ())[: 1 if steps else 2]:
+                regressors += regressors_of(part, schema)
         for regressor in regressors:
             atoms = regressor.without(self.group_columns)
             if atoms:
@@ -600,16 +608,11 @@ class MomentsSpec(Spec[MomentsFacts]):
         That is what stands on the left of a formula, what instruments move, and what ``columns=``
         names; the covariates of formulas share a ball.
         """
-        left = [
-            name_within(n, unit if isinstance(steps, str) else None)
-            for (one, unit), steps in zip(
-                self.bare(schema), self.served(schema).values(), strict=True
-            )
-            for n in one.outcome_names
-        ]
+        asked = self.asked(schema)
+        left = [name_within(n, unit) for one, unit, _ in asked for n in one.outcome_names]
         moved = [
             one.name
-            for formula, _ in self.bare(schema)
+            for formula, _, _ in asked
             for part in instrumented(formula) or ()
             for one in regressors_of(part, schema)
         ]
@@ -662,13 +665,13 @@ class MomentsSpec(Spec[MomentsFacts]):
             places, inner = weighted_alike(places), 0.0
         else:
             first = tuple(formula.terms[0][0].label for formula in self.parsed if formula.terms)
-            asked = Asked(
-                outcomes=self.explained(schema), treatments=first,
+            places, inner = laid_out(
+                places, self.radius, self.use, rows, outcomes=self.explained(schema),
+                treatments=first,
                 grouped=bool({*first} & {*self.group_columns}), n=n,
                 mu=mu_of(budget) * math.sqrt(1 - SHARE * bool(self.errors(schema))),
                 groups=2 ** len(self.lacking(schema)),
             )  # fmt: skip
-            places, inner = laid_out(places, self.radius, self.use, asked, rows)
         return layout_of(
             places, inner, self.use, count=count, rows=rows, clipped=self.clipped_share,
             weight=weight,
@@ -696,10 +699,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             for one in self.declared:
                 if of.name not in one.parsed.outcome_names or not self.covariates:
                     continue
-                errors, _ = errors_of(
-                    one.formula, replace(facts, layout=layout), sigma, outcomes=self.outcomes,
-                    group_columns=self.group_columns,
-                )  # fmt: skip
+                errors, _ = errors_of(one.formula, replace(facts, layout=layout), sigma)
                 return next(iter(errors.values()), 1.0)
             return effect_error(layout, sigma, of.name, len(facts.grouping.groups), facts.n)
 
@@ -815,9 +815,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield self.comparison
         yield lambda: check_subgroups(self.subgroups, schema, self.assignment)
         yield lambda: check_unit_effects(
-            [unit for (_, unit), steps in zip(
-                self.bare(schema), self.served(schema).values(), strict=True)
-             if unit is not None and isinstance(steps, str)], self.weights,
+            [unit for _, unit, _ in self.asked(schema) if unit is not None], self.weights,
             self.group_columns, {name: self.policy(name, schema) for name in self.used(schema)},
         )  # fmt: skip
         yield from (partial(self._check_column, schema, name) for name in self._read(schema))
@@ -892,7 +890,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     def _read(self, schema: Schema) -> tuple[str, ...]:
         """Columns of the variables; none where a formula or the design is wrong, which is said."""
         try:
-            groups = {*self.group_columns, *(self.assignment.uses if self.assignment else ())}
+            groups = {*self.group_columns, *self.of_design}
             return tuple(name for name in self.used(schema) if name not in groups)
         except DprctError:
             return ()
@@ -1007,7 +1005,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         uncovered = ["participation of anybody"]
         design = self.assignment
         if design is not None and not self.hidden:
-            columns = ", ".join(dict.fromkeys([*design.columns, *design.uses]))
+            columns = ", ".join(dict.fromkeys(self.of_design))
             shown.append(
                 f"columns {columns} of every row (treatment, blocks, clusters): arm sizes, and "
                 "those of blocks and clusters"
@@ -1029,9 +1027,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             uncovered.append(f"{inside} of anybody")
         if any(step.unit for step in self.steps(schema)):
             shown.append(f"whose each row is ({unit.id})")
-        design_known = () if design is None or self.hidden else design.uses
         named = [name for one in self.of_index for name in self.clusters_of(one)]
-        if inner := [one for one in dict.fromkeys(named) if one not in design_known]:
+        if inner := [one for one in dict.fromkeys(named) if one not in self.public_uses]:
             shown.append(f"the clusters of every row ({', '.join(inner)})")
             uncovered.append(f"clusters of anybody ({', '.join(inner)})")
         known = tuple(dict.fromkeys([*self.present_public(schema), *asks.present]))
@@ -1080,10 +1077,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             warnings += doubtful_models(ahead, planned)
         for one, served in self.served(facts.schema).items():
             if isinstance(served, str) and one.family is None:
-                found, problem = planned_regression(
-                    one.formula, facts, sigma, outcomes=self.outcomes,
-                    group_columns=self.group_columns,
-                )  # fmt: skip
+                found, problem = planned_regression(one.formula, facts, sigma)
                 numbers += found
                 warnings += [problem] if problem else []
         if not numbers and grid.weight is None:
@@ -1353,32 +1347,27 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         width = facts.layout.grid.width + 1
         nothing = np.zeros((len(facts.grouping.groups), width, width), dtype=object)
         promise = self.spec.promise(facts, NOMINAL)
-        first = Moments.of(
-            facts, DrawnMoments(nothing, 1.0), promise, "", self.spec.method, self.spec.outcomes
-        )
+        first = self._moments_of(facts, DrawnMoments(nothing, 1.0), promise)
         for _, formula in asked:
             first.score_map(formula, 1.0)
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], DrawnMoments]:
         if not self._table.in_engine:
             return super()._asked(allocation)
-        facts, relation = self.spec.at(self.facts, allocation.budget), self.spec.neighbors
-        assert relation in RELATIONS
+        facts, relation = self.spec.at(self.facts, allocation.budget), self.spec.relation
         sums = asked_moments(self._table, facts.layout, facts.grouping, relation, unit_id(facts))
         return lambda noise: self._draw(allocation, noise, sums)
 
     def _draw(
         self, allocation: Allocation, noise: NoiseSource, sums: IntegerVector | None = None
     ) -> DrawnMoments:
-        facts, relation = self.spec.at(self.facts, allocation.budget), self.spec.neighbors
-        assert relation in RELATIONS
+        facts, relation = self.spec.at(self.facts, allocation.budget), self.spec.relation
         drawn = drawn_with_steps(self._table, facts, relation, allocation, noise, sums)
         asked = self.spec.scored(facts.schema)
         if not asked and not facts.models:
             return drawn
         # from here on what is asked of the rows is a function of what was released
-        promise = self.spec.guarantee(facts, allocation)
-        first = Moments.of(facts, drawn, promise, "", self.spec.method, self.spec.outcomes)
+        first = self._moments_of(facts, drawn, self.spec.guarantee(facts, allocation))
         laws = [gaussian_of(allocation, SCORES.format(k)) for k, _ in enumerate(asked, 1)]
         scores = tuple(
             drawn_scores(
@@ -1402,18 +1391,21 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         return replace(drawn, scores=scores, models=models, share=share)
 
     def _index_rows(self, facts: MomentsFacts, model: IndexModel, coding: Coding) -> IndexRows:
-        relation = self.spec.neighbors
-        assert relation in RELATIONS
         frame = self._table.frame
         clusters = tuple(codes_of(frame, model.clustered).values())
         return IndexRows.of(
-            frame, facts.layout.grid, facts.grouping.cells, coding.map, relation, facts.n, clusters
-        )
+            frame, facts.layout.grid, facts.grouping.cells, coding.map, self.spec.relation,
+            facts.n, clusters,
+        )  # fmt: skip
 
     def _read(self, drawn: DrawnMoments, paid: Paid) -> Moments:
         facts = self.spec.at(self.facts, paid.allocation.budget)
-        said = paid.guarantee, paid.ledger, self.spec.method, self.spec.outcomes
-        return Moments.of(facts, drawn, *said)
+        return self._moments_of(facts, drawn, paid.guarantee, paid.ledger)
+
+    def _moments_of(
+        self, facts: MomentsFacts, drawn: DrawnMoments, guarantee: Guarantee, ledger: str = ""
+    ) -> Moments:
+        return Moments.of(facts, drawn, guarantee, ledger, self.spec.method, self.spec.outcomes)
 
     def __repr__(self) -> str:
         columns, groups = len(self.facts.layout.places), len(self.facts.grouping.groups)

@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 
 from dprct.assignment.groups import ROWS, combined, units_of
-from dprct.errors import ColumnError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.moments.bound_step import BoundStep
 from dprct.estimate.moments.declared import (
     Declared,
@@ -47,8 +47,8 @@ from dprct.estimate.moments.slopes import (
     read_slopes,
     slopes_ahead,
 )
-from dprct.estimate.moments.variables import key_of
-from dprct.formula.design_matrix import is_factor
+from dprct.estimate.moments.variables import key_of, product_in
+from dprct.formula.design_matrix import is_factor, numbers_of
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
@@ -80,7 +80,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.declared import Regression, Step
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.noisy import NoisyMoments
-    from dprct.estimate.moments.variables import Atom, Regressor
     from dprct.model import BoundTable
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.kinds import Kinds
@@ -412,8 +411,8 @@ def _bound(
     arms: int,
 ) -> BoundStep:
     """Weigh the cells for one regression; clusters are those of errors, those assigned, persons."""
-    T = np.array([[_value(one, cell) for cell in values] for one in step.treatment])
-    W = np.array([[_value(one, cell) for cell in values] for one in step.controls])
+    T = np.array([[product_in(one.atoms, cell) for cell in values] for one in step.treatment])
+    W = np.array([[product_in(one.atoms, cell) for cell in values] for one in step.controls])
     named = [step.outcome, *step.beside, *(a.column for c in step.covariates for a in c.atoms)]
     flags = [lacking[name] for name in dict.fromkeys(named) if name in lacking]
     # of persons with the same rows each has the mean of all: effects of persons are theirs
@@ -520,11 +519,7 @@ def _weights_of(step: Step, values: Sequence[Mapping[str, Any]]) -> Array:
 
 def _asked_of(values: pd.Series[Any]) -> NDArray[Any]:
     """Return the numbers of a public column, NaN where one is missing; or its texts."""
-    if is_factor(values):
-        texts: NDArray[Any] = values.astype(object).to_numpy()
-        return texts
-    found: NDArray[np.float64] = pd.to_numeric(values).to_numpy(np.float64, na_value=np.nan)
-    return found
+    return values.astype(object).to_numpy() if is_factor(values) else numbers_of(values)
 
 
 def _of_clusters(
@@ -606,21 +601,6 @@ def _controls(
     found = (V[:, keep] / np.sqrt(w[keep])).T @ found
     scaled: Array = found / max(*np.sqrt((found**2).sum(axis=0)).tolist(), 1e-9)
     return scaled
-
-
-def _value(term: Regressor, cell: Mapping[str, Any]) -> float:
-    """Return what a function of public columns is in a cell; NaN where one is missing."""
-    return math.prod(_atom(atom, cell[atom.column]) for atom in term.atoms)
-
-
-def _atom(atom: Atom, value: Any) -> float:
-    if value is None:
-        return math.nan
-    if atom.level is not None:
-        return float(value == atom.value)
-    if isinstance(value, str):
-        raise ColumnError(f"{atom.column!r} is text; write C({atom.column})")
-    return float(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -1092,16 +1072,14 @@ def drawn_steps(
 ) -> tuple[tuple[DrawnStep, ...], tuple[DrawnCross, ...]]:  # fmt: skip
     """Add up residuals and draw effects, totals and squares; the caller has charged them."""
     clips = allocation.clips
-    residuals, read = list[Residual](), dict[tuple[Any, ...], int]()
-    which = []
-    for bound, clip in zip(steps.bound, clips, strict=True):
-        place = place_of(layout, bound.step.outcome)
-        fit = fit_of(bound, layout, everybody, clip.most)
-        key = (place.name, fit)
-        if key not in read:
-            read[key] = len(residuals)
-            residuals.append(residual_of(place, fit))
-        which.append(read[key])
+    each = [
+        residual_of(
+            place_of(layout, bound.step.outcome), fit_of(bound, layout, everybody, clip.most)
+        )
+        for bound, clip in zip(steps.bound, clips, strict=True)
+    ]
+    residuals = list(dict.fromkeys(each))
+    which = [residuals.index(one) for one in each]
     rows = ResidualRows.of(table.frame, residuals, steps.cells, steps.features, steps.kinds)
     scores, vectors = vectors_of(steps, clips)
     laws = {name: _law(allocation, name) for name in vectors}

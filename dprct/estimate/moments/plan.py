@@ -339,10 +339,9 @@ def parts_kept(low: float, high: float, sd: float) -> tuple[float, float, float]
     return normal, exponential, float(special.ndtr(last - 1))
 
 
-def _some(names: object, most: int = 8) -> str:
-    listed = list(names) if isinstance(names, (list, tuple)) else []
-    rest = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + rest
+def _some(names: Sequence[str], most: int = 8) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
 
 
 def _planned_time(facts: MomentsFacts, allocation: Allocation) -> Iterator[PlannedNumber]:
@@ -431,14 +430,7 @@ def times_at_an_end(layout: Layout, sigma: float) -> float:
     return math.hypot(1, far * count_noise(layout, sigma) / s1)
 
 
-def errors_of(
-    formula: str,
-    facts: MomentsFacts,
-    sigma: float,
-    *,
-    outcomes: Sequence[str],
-    group_columns: Sequence[str],
-) -> tuple[dict[str, float], float]:
+def errors_of(formula: str, facts: MomentsFacts, sigma: float) -> tuple[dict[str, float], float]:
     """Return the planned error of each coefficient over that without privacy, and eta^2.
 
     Notes
@@ -456,7 +448,8 @@ def errors_of(
     known = {column.name for column in facts.grouping.cells.lacking}
     named = len(known & set(parsed.regressor_names)) + (set(parsed.outcome_names) <= known)
     cells = len(facts.grouping.groups) // 2**named
-    explained = {name_within(name, unit) for name in parsed.outcome_names if name in outcomes}
+    explained = {name_within(name, unit) for name in parsed.outcome_names}
+    group_columns = (*facts.grouping.treatment, *facts.grouping.subgroups)
     found, eta = dict[str, float](), 0.0
     weights = [place.weight for place in layout.places if place.variable.name in explained]
     if not weights:
@@ -476,15 +469,10 @@ def errors_of(
 
 
 def planned_regression(
-    formula: str,
-    facts: MomentsFacts,
-    sigma: float,
-    *,
-    outcomes: Sequence[str],
-    group_columns: Sequence[str],
+    formula: str, facts: MomentsFacts, sigma: float
 ) -> tuple[list[PlannedNumber], str]:
     """Rows of :func:`errors_of` a regression, and a warning where the gate is near."""
-    errors, eta = errors_of(formula, facts, sigma, outcomes=outcomes, group_columns=group_columns)
+    errors, eta = errors_of(formula, facts, sigma)
     why = f"at R squared {GUESS:g} and variance inflation {VIF:g}"
     found = [
         PlannedNumber(RATIO, ratio, why=why, regression=formula, term=name)

@@ -11,6 +11,7 @@ from dprct.arguments import given
 from dprct.assignment.groups import rows_of
 from dprct.defaults import POWER
 from dprct.errors import ParameterError
+from dprct.estimate.moments.variables import legal_value
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.schema.columns import ancestors, parents_of
@@ -87,18 +88,11 @@ def _of_arms(column: Column, schema: Schema, treatment: pd.DataFrame) -> Any:
     """Values of a column: of one that is made of treatment, a level for each combination of it."""
     made_of = [name for name in treatment if name in ancestors(column, schema.columns)]
     if not made_of or not column.levels:
-        return _legal(column)
+        return legal_value(column)
     if column.derived is not None and {*parents_of(column)} <= {*treatment}:
         return evaluate(column.derived, {n: treatment[n].to_numpy() for n in parents_of(column)})
     codes = treatment.groupby(made_of).ngroup().to_numpy()
     return np.array(column.levels)[codes % len(column.levels)]
-
-
-def _legal(column: Column) -> Any:
-    """Value of a column that its declared facts allow."""
-    if column.levels:
-        return column.levels[0]
-    return column.bounds[0] if column.bounds is not None else 0
 
 
 def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:

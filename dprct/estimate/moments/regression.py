@@ -287,7 +287,6 @@ def regression_of(
     meat: Array | None = None,
     counted: float | None = None,
     formula: str = "",
-    title: str = "Least squares from released moments",
     notes: tuple[str, ...] = (),
 ) -> RegressionResults:
     """Least squares of a released column on others and on public facts of cells.
@@ -330,7 +329,7 @@ def regression_of(
         guarantee=guarantee,
         outcome=target.name,
         formula=formula,
-        title=title,
+        title="Least squares from released moments",
         notes=(*notes, *_unread(gate, inverse.eta2, index[~read])),
         fit=found,
         estimated=pd.Series(read, index=index),

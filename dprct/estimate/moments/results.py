@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,10 +40,10 @@ from dprct.estimate.moments.variables import (
     listed_terms,
     main_part,
     name_within,
+    product_in,
     regressors_of,
     unit_effects,
     unit_of,
-    value_in_group,
     within_words,
 )
 from dprct.formula import parse
@@ -754,10 +753,7 @@ class Moments(ReleasedMoments):
         for term, column in zip(terms, columns, strict=True):
             inside = [atom for atom in term.atoms if atom.column in self.group_columns]
             by_cell = tuple(
-                math.prod(
-                    value_in_group(atom, dict(zip(used, label, strict=True))) for atom in inside
-                )
-                for label, _ in pooled
+                product_in(inside, dict(zip(used, label, strict=True))) for label, _ in pooled
             )
             found.append(Regressor(term.name, column, by_cell if inside else None))
         return [cell for _, cell in pooled], found
@@ -890,23 +886,20 @@ class Moments(ReleasedMoments):
         """Public facts of the release, in words."""
         s1, s2 = self.layout.noise(self.drawn.sigma)
         size = self.layout.grid.numbers(len(self.groups))
-        return (
-            ("n", f"{self.n:,}"),
-            ("columns", ", ".join(self.columns)),
-            ("groups", "; ".join(group.name for group in self.groups)),
-            ("released", f"{size:,} numbers"),
-            ("noise", f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}"),
-            *self._scores_said(),
-            *((("declared regressions", self._declared_said()),) if self.declared else ()),
-            *(
-                (("models of an index", "; ".join(one.title for one in self.models)),)
-                if self.models
-                else ()
-            ),
-            *((("weights", self._weights_note()[0]),) if self.weights else ()),
-            *((("rows outside the ball", str(self.clipped)),) if self.drawn.clipped else ()),
-            ("ledger", self.ledger),
-        )
+        scored = [f"{one.outcome} on {', '.join(one.regressors)}" for one in self.drawn.scores]
+        facts = {
+            "n": f"{self.n:,}",
+            "columns": ", ".join(self.columns),
+            "groups": "; ".join(group.name for group in self.groups),
+            "released": f"{size:,} numbers",
+            "noise": f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}",
+            "scores": "; ".join(scored),
+            "declared regressions": self._declared_said() if self.declared else "",
+            "models of an index": "; ".join(one.title for one in self.models),
+            "weights": "".join(self._weights_note()),
+            "rows outside the ball": str(self.clipped) if self.drawn.clipped else "",
+        }
+        return (*((name, said) for name, said in facts.items() if said), ("ledger", self.ledger))
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return one row per coefficient of declared regressions, or per effect if there are none.
@@ -944,10 +937,6 @@ class Moments(ReleasedMoments):
 
     def __str__(self) -> str:
         return self.summary()
-
-    def _scores_said(self) -> tuple[tuple[str, str], ...]:
-        known = [f"{one.outcome} on {', '.join(one.regressors)}" for one in self.drawn.scores]
-        return (("scores", "; ".join(known)),) if known else ()
 
     def _estimand(self, names: Sequence[str] | None = None) -> str:
         """Estimands of a fit of these columns, or of all that explain."""

@@ -58,7 +58,6 @@ class System:
 
     # Regressors that are not linear combinations of earlier ones by their public rows.
     names: tuple[str, ...]
-    omitted: tuple[str, ...]
     T: Array  # (G, k, d): regressors in the basis, as functions of r
     P: Array  # (G, d, d)
     s2: Array  # (G,)
@@ -125,10 +124,6 @@ class System:
 def rows_of(cells: Sequence[NoisyMoments], regressor: Regressor) -> Array:
     """Return the row of a regressor in every cell, (G, d)."""
     by_cell = np.ones(len(cells)) if regressor.by_cell is None else np.array(regressor.by_cell)
-    if by_cell.shape != (len(cells),) or not np.isfinite(by_cell).all():
-        raise ParameterError(
-            f"{regressor.name!r} needs one finite number for each of {len(cells)} cells"
-        )
     found: Array = by_cell[:, None] * np.array([cell.row(regressor.column) for cell in cells])
     return found
 
@@ -140,10 +135,6 @@ def system_of(
 
     ``counted`` is the number of rows where cells have sums of weights.
     """
-    if not cells or not regressors:
-        raise ParameterError("a regression needs a cell with rows and at least one regressor")
-    if any(cell.names != cells[0].names for cell in cells):
-        raise ParameterError("the cells of a regression must have the same columns")
     d = len(cells[0].names) + 1
     stacked = np.array([rows_of(cells, one) for one in regressors])  # (k, G, d)
     present = np.array([not cell.n_is_public or cell.n > 0 for cell in cells])
@@ -160,7 +151,6 @@ def system_of(
     names = [one.name for one in regressors]
     return System(
         names=tuple(name for name, keep in zip(names, kept, strict=True) if keep),
-        omitted=tuple(name for name, keep in zip(names, kept, strict=True) if not keep),
         T=T,
         P=P,
         s2=np.array([cell.s2 for cell in cells]),

@@ -46,6 +46,12 @@ class Atom:
     value: float | str | None = None  # what the level is
 
     @property
+    def shown(self) -> float | str | None:
+        """What the level is, as results name it."""
+        whole = isinstance(self.value, float) and self.value.is_integer()
+        return int(self.value) if whole else self.value  # type: ignore[arg-type]
+
+    @property
     def key(self) -> tuple[str, int]:
         """What the atom is, as :attr:`dprct.queries.Part.key`."""
         return self.column, -1 if self.level is None else self.level
@@ -294,13 +300,9 @@ def column_term(text: str) -> str:
 
 def spelled(atoms: Sequence[Atom]) -> str:
     """Return the name of a product whose group columns were taken out."""
-    said = []
-    for atom in atoms:
-        value = atom.value
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        said.append(atom.column if atom.level is None else f"C({atom.column})[{value}]")
-    return ":".join(said)
+    return ":".join(
+        atom.column if atom.level is None else f"C({atom.column})[{atom.shown}]" for atom in atoms
+    )
 
 
 def regressors_of(formula: str | Formula, schema: Schema) -> tuple[Regressor, ...]:
@@ -336,7 +338,7 @@ def _regressors(asked: _Asked) -> tuple[Regressor, ...]:
     parsed, schema = asked.formula, asked.schema
     if not parsed.terms:
         return (Regressor(INTERCEPT, ()),)
-    legal = {column.name: [_legal_value(column)] for column in asked.columns}
+    legal = {column.name: [legal_value(column)] for column in asked.columns}
     coded = design(parsed, pd.DataFrame(legal), schema, levels="schema")
     known = {INTERCEPT: ()} | {
         name: atoms for term in parsed.terms for name, atoms in _spelled(term, schema).items()
@@ -344,11 +346,11 @@ def _regressors(asked: _Asked) -> tuple[Regressor, ...]:
     return tuple(Regressor(name, known[name]) for name in coded.columns)
 
 
-def _legal_value(column: Column) -> float | str:
+def legal_value(column: Column) -> float | str:
+    """Value of a column that its declared facts allow."""
     if column.levels:
         return column.levels[0]
-    assert column.bounds is not None
-    return float(column.bounds[0])
+    return 0.0 if column.bounds is None else float(column.bounds[0])
 
 
 def _spelled(term: Sequence[Factor], schema: Schema) -> dict[str, tuple[Atom, ...]]:
@@ -372,23 +374,13 @@ def _choices(factor: Factor, schema: Schema) -> list[tuple[str, tuple[Atom, ...]
     column = schema.column(name)
     if factor.kind == "name" and not column.is_text:
         return [(factor.label, (Atom(name),))]
-    found: list[tuple[str, tuple[Atom, ...]]] = []
-    for atom in level_atoms(column):
-        shown = atom.value
-        if isinstance(shown, float) and shown.is_integer():
-            shown = int(shown)
-        found += [(f"{factor.label}[{reduced}{shown}]", (atom,)) for reduced in ("T.", "")]
-    return found
-
-
-def level_atoms(column: Column) -> tuple[Atom, ...]:
-    """Return the levels of a column, in the order of its encoding."""
     if column.levels is None:
         raise SchemaError(
             f"column {column.name!r} is a factor without levels; declare ``levels=[...]``"
         )
     cells = encoding(column).cells
-    return tuple(Atom(column.name, code, cell[0]) for code, cell in enumerate(cells))
+    atoms = [Atom(name, code, cell[0]) for code, cell in enumerate(cells)]
+    return [(f"{factor.label}[{T}{one.shown}]", (one,)) for one in atoms for T in ("T.", "")]
 
 
 def _monomial(node: ast.expr, factor: Factor) -> tuple[Atom, ...]:
@@ -514,14 +506,17 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
     return tuple(found.values())
 
 
-def value_in_group(atom: Atom, group: Mapping[str, float | str | None]) -> float:
-    """Value of a treatment or subgroup column, or of an indicator of its level, in a group."""
-    value = group[atom.column]
-    if atom.level is not None:
-        return float(value == atom.value)
-    if value is None or isinstance(value, str):
-        raise ColumnError(f"{atom.column!r} is text; write C({atom.column})")
-    return float(value)
+def product_in(atoms: Iterable[Atom], cell: Mapping[str, Any]) -> float:
+    """Product of public columns, or of indicators of levels, in a cell; NaN if one is missing."""
+    found = 1.0
+    for atom in atoms:
+        value = cell[atom.column]
+        if value is None:
+            return math.nan
+        if atom.level is None and isinstance(value, str):
+            raise ColumnError(f"{atom.column!r} is text; write C({atom.column})")
+        found *= float(value) if atom.level is None else float(value == atom.value)
+    return found
 
 
 def check_count(variables: Sequence[object], groups: int, most: int) -> int:

@@ -451,7 +451,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         assert isinstance(paid.allocation, CalibratedAllocation)
         here = declared.at(moments, paid.allocation.effects.budget)
         rng = paid.noise.post_processing_rng()
-        estimates = DeclaredEstimates.of(found, here, paid.guarantee)
+        estimates = DeclaredEstimates.of(found.steps, here.declared, here.n, paid.guarantee)
         levels = levels_of_outcomes(found, here, self.spec.outcomes)
         file = self._carried((estimates, levels), self._columns(drawn, paid.noise), rng)
         schema = self.facts.layout.fated(drawn.rule)

@@ -18,7 +18,7 @@ import pytest
 
 import dprct
 from dprct import Calibrated, Column, Complete, PrivateATE, PrivateMoments, Schema, Simple
-from dprct.estimate.moments.layout import GATE, Asked, laid_out
+from dprct.estimate.moments.layout import GATE, laid_out
 from dprct.estimate.moments.plan import errors_of, narrowed, parts_kept
 from dprct.estimate.moments.release import gaussian_of
 from dprct.privacy.budget import Budget
@@ -159,7 +159,7 @@ def test_a_plan_proposes_narrower_bounds_with_the_error_that_they_have() -> None
     narrow = wide(WIDE.declare(y=(0, width)))
     facts = narrow.spec.at(narrow.facts, Budget(1, 1e-6))
     sigma = gaussian_of(narrow.spec.allocation(narrow.facts, Budget(1, 1e-6))).noise_sd
-    errors, _ = errors_of("y ~ t + x", facts, sigma, outcomes=["y"], group_columns=[])
+    errors, _ = errors_of("y ~ t + x", facts, sigma)
     assert errors["t"] == pytest.approx(error, rel=5e-3)
     assert "apart" not in str(narrow.plan(1, 1e-6))
     assert "apart" not in str(wide().plan(20, 1e-6))  # noise is small, and bounds cost nothing
@@ -204,10 +204,11 @@ def test_regressions_are_laid_out_so_that_they_are_estimated() -> None:
     model = PrivateMoments(data[:3000], schema.declare(**sd), formulas=[formula])
     facts = model.spec.at(model.facts, Budget(1, 1e-6))
     sigma = gaussian_of(model.spec.allocation(model.facts, Budget(1, 1e-6))).noise_sd
-    _, eta = errors_of(formula, facts, sigma, outcomes=["y9"], group_columns=[])
+    _, eta = errors_of(formula, facts, sigma)
     assert eta < GATE / 2 * 1.05
-    of = Asked(outcomes=("y9",), treatments=("t",), grouped=False, n=3000, mu=1e3)
+    places = [replace(one, weight=1.0) for one in facts.layout.places]
     without, _ = laid_out(
-        [replace(one, weight=1.0) for one in facts.layout.places], None, "regressions", of
-    )
+        places, None, "regressions", outcomes=("y9",), treatments=("t",), grouped=False, n=3000,
+        mu=1e3,
+    )  # fmt: skip
     assert without != facts.layout.places

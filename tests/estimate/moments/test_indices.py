@@ -74,8 +74,6 @@ def test_scales_that_noise_hides_are_refused(rows, from_rows):
         ([], {}, "at least one outcome"),
         (["a", "a"], {}, "each one once"),
         (["a", "q"], {"control": 0}, "not an outcome"),
-        (["a"], {}, "needs control="),
-        (["a"], {"control": 9}, "needs control="),
         (["a"], {"scales": {"a": 0.0}}, "above 0"),
         (["a", "b"], {"scales": {"a": 1.0}}, "above 0"),
         (["a"], {"control": 0, "signs": {"a": 2}}, "1 or -1"),

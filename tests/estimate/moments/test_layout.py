@@ -16,7 +16,6 @@ from dprct.estimate.moments.layout import (
     CONSTANTS,
     GUESS,
     VIF,
-    Asked,
     _bias,
     laid_out,
     layout_of,
@@ -47,8 +46,8 @@ def places(*terms: str, sd: dict[str, float] | None = None) -> Any:
 
 
 def laid(given: Any, radius: Any = None, n: int = 10_000, mu: float = 0.5) -> Any:
-    of = Asked(outcomes=("pay",), treatments=("boss",), grouped=False, n=n, mu=mu)
-    return laid_out(with_outcomes(given, ["pay"]), radius, "regressions", of)
+    of: Any = dict(outcomes=("pay",), treatments=("boss",), grouped=False, n=n, mu=mu)
+    return laid_out(with_outcomes(given, ["pay"]), radius, "regressions", **of)
 
 
 def test_the_weights_are_the_best_ones() -> None:
