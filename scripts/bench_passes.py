@@ -145,7 +145,7 @@ def _fit(what: str, data: Any) -> None:
     else:
         from dprct.encoding import encodings
         from dprct.model import BoundTable, bound
-        from dprct.queries import cell_counts
+        from dprct.queries.counts import cell_counts
         from dprct.release.histogram import HistogramSpec
 
         # the two passes of MVHistogram, without the ten million rows that it then draws

@@ -42,7 +42,7 @@ class ScoreMap:
     Notes
     -----
     The score of a unit is the sum g of those of its rows, moved to length L = 2^16 at most as a row
-    of :class:`~dprct.queries.MomentsGrid` is, in whole numbers.  It adds g g', all k^2 entries.  Of
+    of :class:`MomentsGrid` is, in whole numbers.  It adds g g', all k^2 entries.  Of
     units replaced, ``|g g' - f f'|_F^2 = |g|^4 + |f|^4 - 2 (g'f)^2 <= 2 L^4``, attained by g and f
     on the surface that are at right angles.  This holds whatever residual, regressors and
     per_unit are: they may be functions of earlier releases, never of rows.

@@ -17,45 +17,42 @@ import pytest
 from dprct.encoding import encodings
 from dprct.formula import parse
 from dprct.privacy.aggregates import _open
-from dprct.queries import (
+from dprct.queries.additive import (
     AdditiveLayout,
     Block,
     CodedRows,
     CompactRows,
     EngineRows,
-    IndexMap,
-    IndexRows,
-    Link,
-    MomentCells,
-    MomentsGrid,
-    Part,
-    PrivateArms,
-    Scaled,
-    Treated,
     additive_sums,
-    arm_aggregates,
-    bin_offsets,
-    cell_counts,
-    clipped_sums,
-    covariates_of,
-    cross_products,
-    difference_aggregates,
-    horvitz_thompson_difference,
-    horvitz_thompson_sums,
-    moment_sums,
-    moments,
-    observed_counts,
-    observed_number,
-    observed_squares,
-    observed_sums,
-    observed_together,
-    one_way_counts,
-    read_once,
-    summed,
 )
 from dprct.queries.clusters import ClusterRule, Correlated, MeansWithin
-from dprct.queries.horvitz_thompson import arm_of
-from dprct.queries.sums import Arms, Asked, Combinations
+from dprct.queries.counts import cell_counts, one_way_counts
+from dprct.queries.group_moments import MomentCells, MomentsGrid, Part, Scaled, moment_sums
+from dprct.queries.horvitz_thompson import (
+    PrivateArms,
+    arm_of,
+    horvitz_thompson_difference,
+    horvitz_thompson_sums,
+)
+from dprct.queries.index_scores import IndexMap, IndexRows, Link
+from dprct.queries.missing_outcomes import observed_squares, observed_sums
+from dprct.queries.offsets import bin_offsets
+from dprct.queries.propensity import Treated, covariates_of
+from dprct.queries.ridge_moments import moments
+from dprct.queries.sums import (
+    Arms,
+    Asked,
+    Combinations,
+    arm_aggregates,
+    clipped_sums,
+    cross_products,
+    difference_aggregates,
+    observed_counts,
+    observed_number,
+    observed_together,
+)
+from dprct.queries.together import summed
+from dprct.queries.weighting import read_once
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, Counted
 

@@ -32,8 +32,7 @@ from dprct import (
 )
 from dprct.encoding import ExclusiveEncoding, encoding
 from dprct.errors import SchemaError
-from dprct.queries import covariates
-from dprct.queries.covariates import Feature, features_of
+from dprct.queries.covariates import Feature, covariates, features_of
 from dprct.queries.donors import Donors, Predictor, Scale
 from dprct.queries.propensity import Coordinates, Treated
 from dprct.queries.sums import Clipped

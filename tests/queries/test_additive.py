@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from dprct.encoding import encodings
 from dprct.privacy.aggregates import _open
-from dprct.queries import Block
 from dprct.queries.additive import (
     HALF_STEPS,
     AdditiveLayout,
+    Block,
     CodedRows,
     EngineCodes,
     EngineRows,

@@ -14,8 +14,15 @@ import pytest
 
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import _open
-from dprct.queries import Part
-from dprct.queries.group_moments import STEPS, MomentCells, MomentsGrid, Scaled, _move, moment_sums
+from dprct.queries.group_moments import (
+    STEPS,
+    MomentCells,
+    MomentsGrid,
+    Part,
+    Scaled,
+    _move,
+    moment_sums,
+)
 from dprct.schema import Column
 from dprct.schema.tables import table
 

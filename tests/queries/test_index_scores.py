@@ -16,8 +16,7 @@ from scipy.special import expit
 
 from dprct.errors import ModelPicklingError, ParameterError
 from dprct.privacy.aggregates import _open
-from dprct.queries import MomentCells, MomentsGrid, Part, Scaled
-from dprct.queries.group_moments import STEPS
+from dprct.queries.group_moments import STEPS, MomentCells, MomentsGrid, Part, Scaled
 from dprct.queries.index_scores import COARSER, FINE, ONE, SHIFT, IndexMap, IndexRows, Link, Some
 from dprct.queries.kinds import Kinds
 from dprct.schema import Column

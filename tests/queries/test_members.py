@@ -14,7 +14,7 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import _open
-from dprct.queries import Part
+from dprct.queries.group_moments import Part
 from dprct.queries.kinds import Kinds
 from dprct.queries.members import Members, OfPersons
 from dprct.queries.one_step import (

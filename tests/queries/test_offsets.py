@@ -10,7 +10,7 @@ import pytest
 
 from dprct.encoding import encodings
 from dprct.privacy.aggregates import _open
-from dprct.queries import bin_offsets
+from dprct.queries.offsets import bin_offsets
 from dprct.schema import Column, Schema
 from dprct.schema.tables import table
 

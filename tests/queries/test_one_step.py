@@ -14,7 +14,7 @@ import pytest
 
 from dprct.errors import ModelPicklingError, ParameterError
 from dprct.privacy.aggregates import _open
-from dprct.queries import Part, Scaled
+from dprct.queries.group_moments import Part, Scaled
 from dprct.queries.one_step import (
     FINEST,
     Cross,

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from dprct.privacy.aggregates import _open
-from dprct.queries import covariates
-from dprct.queries.covariates import with_residual
+from dprct.queries.covariates import covariates, with_residual
 from dprct.queries.sums import GRID, Arms, difference_aggregates
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import _open
-from dprct.queries import moments
 from dprct.queries.covariates import HALF
-from dprct.queries.ridge_moments import MomentsLayout
+from dprct.queries.ridge_moments import MomentsLayout, moments
 from dprct.queries.sums import GRID
 from dprct.schema import Column
 from dprct.schema.tables import eager

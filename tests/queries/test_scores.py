@@ -11,9 +11,8 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import _open
-from dprct.queries import MomentCells, MomentsGrid, Part, Scaled, ScoreMap, moment_sums, score_sums
-from dprct.queries.group_moments import STEPS
-from dprct.queries.scores import FINEST, SCORE_SQUARED
+from dprct.queries.group_moments import STEPS, MomentCells, MomentsGrid, Part, Scaled, moment_sums
+from dprct.queries.scores import FINEST, SCORE_SQUARED, ScoreMap, score_sums
 from dprct.schema import Column
 from dprct.schema.tables import table
 

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.queries import Part
+from dprct.queries.group_moments import Part
 from dprct.queries.kinds import Kinds
 from dprct.queries.one_step import (
     ALONE,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dprct.privacy.aggregates import _open
-from dprct.queries import Part
+from dprct.queries.group_moments import Part
 from dprct.queries.one_step import FINEST, PublicCells, Residual, ResidualRows, Score, Vector
 from dprct.queries.sums import GRID
 from dprct.schema import Column

@@ -11,8 +11,8 @@ from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, NoisyVector
 from dprct.privacy.noise import source
-from dprct.queries import moments
 from dprct.queries.covariates import features_of
+from dprct.queries.ridge_moments import moments
 from dprct.release.calibrated.covariates import coefficients
 from dprct.schema import Column
 from dprct.schema.tables import eager

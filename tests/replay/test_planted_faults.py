@@ -22,10 +22,11 @@ from dprct.estimate.moments import model as model_of_moments
 from dprct.estimate.moments import release as release_of_moments
 from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
-from dprct.queries import IndexMap, additive, members, one_step, propensity, slopes
+from dprct.queries import additive, members, one_step, propensity, slopes
 from dprct.queries import scores as queries_of_scores
 from dprct.queries.doubly_robust import FoldMoments
 from dprct.queries.group_moments import STEPS as GRID
+from dprct.queries.index_scores import IndexMap
 from dprct.queries.treatment_moments import TreatmentMoments
 from dprct.study.prepare import STEPS
 from dprct.study.sections import Scope

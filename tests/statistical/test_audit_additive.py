@@ -16,7 +16,7 @@ from dprct.estimate.additive import release
 from dprct.estimate.additive.release import layout_of, mechanism_of, released_sums
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.queries import Block
+from dprct.queries.additive import Block
 from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ from dprct.estimate.effects import with_bounds
 from dprct.estimate.experiment import check_sample, fill_of
 from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
-from dprct.queries import Block
-from dprct.queries.additive import CodedRows, EngineRows
+from dprct.queries.additive import Block, CodedRows, EngineRows
 from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, errors_of_estimate, notes
 from dprct.schema.facts import EXTREMES
 

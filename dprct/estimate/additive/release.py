@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from dprct.model import Facts
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries import Block
-    from dprct.queries.additive import Codes
+    from dprct.queries.additive import Block, Codes
     from dprct.queries.sums import Numbers
     from dprct.queries.treatment_moments import TreatmentMoments
 

@@ -13,7 +13,7 @@ import numpy as np
 from dprct.arguments import distinct_names, given, is_data, listed_names
 from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
-from dprct.queries import Block, feature_codes
+from dprct.queries.additive import Block, feature_codes
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from dprct.io.formats import is_file
 from dprct.lazy import pandas as pd
 from dprct.model import Facts
 from dprct.privacy.noise import source
-from dprct.queries import covariates, observed_number
-from dprct.queries.covariates import with_residual
-from dprct.queries.sums import Clipped
+from dprct.queries.covariates import covariates, with_residual
+from dprct.queries.sums import Clipped, observed_number
 from dprct.schema.columns import rebounded
 from dprct.schema.tables import eager, numbers_of
 

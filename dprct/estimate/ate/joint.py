@@ -38,9 +38,9 @@ from dprct.estimate.moments.release import (
     gaussian_of,
 )
 from dprct.estimate.moments.variables import Variable
-from dprct.queries import observed_together
 from dprct.queries.clusters import Correlated
 from dprct.queries.group_moments import MOST_ROWS, MomentCells, Part
+from dprct.queries.sums import observed_together
 from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:

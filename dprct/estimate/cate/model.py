@@ -39,8 +39,7 @@ from dprct.estimate.cate.release import (
 from dprct.estimate.cate.results import LEARNERS, CATEResults
 from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
-from dprct.queries import Block
-from dprct.queries.additive import CompactRows, EngineRows
+from dprct.queries.additive import Block, CompactRows, EngineRows
 from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, errors_of_estimate, notes
 from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import check_rows

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.additive.release import AdditiveSums, Cells
     from dprct.estimate.additive.terms import Terms
-    from dprct.queries import Block
+    from dprct.queries.additive import Block
 
     Array = NDArray[np.float64]
 

@@ -34,8 +34,14 @@ from dprct.estimate.cate.logit import (
 from dprct.estimate.cate.plug_in import PlugIn
 from dprct.privacy.budget import exact
 from dprct.privacy.noise import random_part
-from dprct.queries import Block
-from dprct.queries.additive import CodedRows, CompactRows, EngineRows, doubly_robust, residual_ratio
+from dprct.queries.additive import (
+    Block,
+    CodedRows,
+    CompactRows,
+    EngineRows,
+    doubly_robust,
+    residual_ratio,
+)
 from dprct.queries.sums import over, within
 from dprct.queries.treatment_moments import TreatmentMoments
 

@@ -1181,7 +1181,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     columns of two values are clipped at their bounds, and covariates are projected onto what
     remains of the ball.  Each group releases the sum of r r' with Gaussian noise; one person
     changes all groups together by at most sqrt(2) (h^2 + R^2) in the Euclidean norm
-    (:class:`dprct.queries.MomentsGrid` has the proof), private arms and subgroups among them.
+    (:class:`MomentsGrid` has the proof), private arms and subgroups among them.
     ``delta`` must be above 0.  The price is that of the whole table, however many regressions are
     run on it later.
 

@@ -14,7 +14,7 @@ from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula import design, parse
 from dprct.formula.syntax import Factor
 from dprct.lazy import pandas as pd
-from dprct.queries import Part
+from dprct.queries.group_moments import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ class Atom:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What the atom is, as :attr:`dprct.queries.Part.key`."""
+        """What the atom is, as :attr:`dprct.queries.group_moments.Part.key`."""
         return self.column, -1 if self.level is None else self.level
 
 

@@ -26,9 +26,8 @@ from dprct.privacy.histograms import (
     draw_rows,
 )
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
-from dprct.queries import moments
 from dprct.queries.covariates import features_of
-from dprct.queries.ridge_moments import MomentsLayout
+from dprct.queries.ridge_moments import MomentsLayout, moments
 from dprct.queries.sums import check_extent
 from dprct.release.histogram import (
     COUNTS,
@@ -309,7 +308,7 @@ class Slopes:
 
     Notes
     -----
-    Gaussian noise on second moments (:class:`dprct.queries.MomentsLayout` proves their
+    Gaussian noise on second moments (:class:`MomentsLayout` proves their
     sensitivity under replace-one, of which the changes with the design public are a part), then a
     ridge regression: post-processing.
     """

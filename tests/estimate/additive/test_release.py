@@ -19,7 +19,7 @@ from dprct.model import revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import source
-from dprct.queries import Block
+from dprct.queries.additive import Block
 
 BLOCKS = (Block((), (), counts=False), Block((0,), (2,)), Block((1,), (4,)))
 PURE, GAUSSIAN = Budget.asked(1), Budget.asked(1, 1e-6)

@@ -6,7 +6,7 @@ import pytest
 
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.additive.terms import terms_of
-from dprct.queries import Block
+from dprct.queries.additive import Block
 from dprct.schema import Column, FileFacts, Schema
 
 FEATURES = ["x", "age", "year", "town"]

@@ -18,8 +18,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.ate import EffectResults, joint
 from dprct.model import Paid
 from dprct.privacy.noise import source
-from dprct.queries import observed_together
-from dprct.queries.sums import Arms
+from dprct.queries.sums import Arms, observed_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -19,8 +19,8 @@ from dprct.estimate.moments.release import DrawnMoments, matrices
 from dprct.estimate.moments.robust_errors import DrawnScores
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
-from dprct.queries import score_sums
 from dprct.queries.group_moments import moment_sums
+from dprct.queries.scores import score_sums
 
 MAY: Any = {"missing": (".", ".a"), "missing_policy": "private"}
 NEVER: Any = {"missing": ()}

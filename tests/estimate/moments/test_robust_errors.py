@@ -22,7 +22,8 @@ from dprct.estimate.moments.robust_errors import SHARE, DrawnScores
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import SLACK_SHARE, gdp_mu
-from dprct.queries import moment_sums, score_sums
+from dprct.queries.group_moments import moment_sums
+from dprct.queries.scores import score_sums
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
