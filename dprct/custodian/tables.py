@@ -83,27 +83,16 @@ def released_sources(given: Given, schema: Schema | None = None) -> list[Source]
     ['release 1 of Hybrid', 'release 2 of Hybrid', 'release 1 of GenModel']
     """
     methods: Mapping[str, Given] = given if isinstance(given, Mapping) else {"": given}
-    found = [
-        _released(str(method), draw, one, schema)
-        for method, several in methods.items()
-        for draw, one in enumerate(_listed(several), start=1)
-    ]
+    found = []
+    for method, several in methods.items():
+        is_list = isinstance(several, (list, tuple)) and not _is_pair(several)
+        for draw, one in enumerate(several if is_list else [several], start=1):
+            is_release = isinstance(one, Release)
+            data, own = (one.protected, one.schema) if is_release else _parts("released", one)
+            found.append(Source(data, own or schema, str(method), draw, is_release))
     if not found:
         raise ParameterError("released is empty; give at least one release or data frame")
     return found
-
-
-def _released(method: str, draw: int, given: Given, schema: Schema | None) -> Source:
-    if isinstance(given, Release):
-        return Source(given.protected, given.schema, method, draw, is_release=True)
-    data, own = _parts("released", given)
-    return Source(data, own or schema, method, draw)
-
-
-def _listed(given: Given) -> list[Given]:
-    if isinstance(given, (list, tuple)) and not _is_pair(given):
-        return list(given)
-    return [given]
 
 
 def _is_pair(given: Given) -> bool:

@@ -44,15 +44,14 @@ class Call(NamedTuple):
     method: str
     asked: str
     options: Mapping[str, Any]
-    then: tuple[str, str | None] | None = None  # a method of what it returns, with its argument
+    then: tuple[str, ...] = ()  # a method of what it returns, with its arguments
 
     def __str__(self) -> str:
         said = [repr(self.asked), *(f"{name}={value!r}" for name, value in self.options.items())]
         text = f"moments.{self.method}({', '.join(said)})"
-        if self.then is None:
-            return text
-        method, argument = self.then
-        return f"{text}.{method}({'' if argument is None else repr(argument)})"
+        if self.then:
+            text += f".{self.then[0]}({', '.join(map(repr, self.then[1:]))})"
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +107,8 @@ class Reading:
         asked = self.asked if asked is None else asked
         if self.of_index(moments):
             options = {"family": self.family} if self.family is not None else {}
-            then: tuple[str, str | None] | None = None
-            then = then if self.margins is None else ("margins", self.margins)
-            if self.ratios:
-                then = (self._ratios(moments), None)
+            then: tuple[str, ...] = () if self.margins is None else ("margins", self.margins)
+            then = (self._ratios(moments),) if self.ratios else then
             return Call("glm", asked, options, then)
         if self.margins is not None:
             return Call("margins", asked, {"family": self.margins})
@@ -124,10 +121,7 @@ class Reading:
         """Return the results, or the table of ratios."""
         call = self.call(moments)
         found = getattr(moments, call.method)(call.asked, **call.options)
-        if call.then is None:
-            return found
-        method, argument = call.then
-        return getattr(found, method)(*(() if argument is None else (argument,)))
+        return getattr(found, call.then[0])(*call.then[1:]) if call.then else found
 
     def numbers(self, moments: Moments, level: float) -> pd.DataFrame:
         """Every coefficient that it returns: ``estimate, std.error, conf.low, conf.high``."""

@@ -295,17 +295,15 @@ def summary(found: Sequence[Verdict]) -> list[str]:
 
 
 def _verdict(row: Regression, released: Released) -> Verdict:
-    if released.served is not None:
-        for first in (_cannot_run, _not_read, _other_categories):
-            if (found := first(row, released)) is not None:
-                return found
-        kind, reason, remedy = released.served.verdict(row, terms_of(row))
-        reading = remedy if isinstance(remedy, Reading) else None
-        return Verdict(row, cast("Kind", kind), reason, str(remedy), reading=reading)
-    for rule in _RULES:
+    served = released.served
+    for rule in _FIRST_RULES if served is not None else _RULES:
         if (found := rule(row, released)) is not None:
             return found
-    return _calibrated(row, released)
+    if served is None:
+        return _calibrated(row, released)
+    kind, reason, remedy = served.verdict(row, terms_of(row))
+    reading = remedy if isinstance(remedy, Reading) else None
+    return Verdict(row, cast("Kind", kind), reason, str(remedy), reading=reading)
 
 
 def _cannot_run(row: Regression, released: Released) -> Verdict | None:
@@ -642,15 +640,10 @@ def _is_of(row: Regression, released: Released) -> bool:
     return any(name in wanted or name.removesuffix("_protected") in wanted for name in names)
 
 
+_FIRST_RULES = (_cannot_run, _not_read, _other_categories)
 _RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
-    _cannot_run,
-    _not_read,
-    _other_categories,
-    _not_calibrated,
-    _of_another_kind,
-    _changed_rows,
-    _made_columns,
-)
+    *_FIRST_RULES, _not_calibrated, _of_another_kind, _changed_rows, _made_columns,
+)  # fmt: skip
 """The rules in their order; what passes all of them is checked against the file's own statement."""
 
 
