@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 SUFFIX = ".moments.json"
 
 _EFFECTS = "effects"
-_NOISE = "std.error.noise"
 
 
 @dataclass(frozen=True, eq=False)
