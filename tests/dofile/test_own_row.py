@@ -116,6 +116,7 @@ REFUSED = [
     ("gen z = runiform()", "draws at random"),
     ("reg y x\npredict z", "predict comes from an estimation"),
     ("gen z = x in 1/10", "counts rows"),
+    ("recode x (1 = 2) in 1/10, gen(z)", "counts rows"),
     ("encode s, gen(z)", "encode numbers the texts that the data hold"),
     ("gen z = x == .a", "codes of missing values, such as .a, are not told apart"),
     ("egen m = mean(x)\ngen z = x - m", "m: egen mean"),
