@@ -40,7 +40,7 @@ from dprct.study.index_verdicts import (
     saturated_verdict,
 )
 from dprct.study.obstacles import after_step
-from dprct.study.prefill import INSTRUMENTED, MARGINS, sampling_weights
+from dprct.study.prefill import INSTRUMENTED, LEAST_SQUARES, MARGINS, sampling_weights
 from dprct.study.reading import Reading, ServedRegression
 
 Answer = tuple[str, str, str | Reading]
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 _EQUAL = re.compile(r"\(?(?P<name>[A-Za-z_]\w*)==(?P<level>-?\d+(?:\.\d*)?)\)?")
-_LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
-_COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
 
 
 _ALONE = re.compile(r"(?P<no>not )?(?P<name>[A-Za-z_]\w*)")
@@ -297,7 +295,7 @@ class Served:
                 remedy = "declare the middle of its two outcomes in [derived], and the linear "
                 remedy += "regression of that"
             return why, remedy if linear else ""
-        known = INSTRUMENTED if row.endogenous else _LEAST_SQUARES | MARGINS.keys()
+        known = INSTRUMENTED if row.endogenous else LEAST_SQUARES | MARGINS.keys()
         if row.command not in known or isinstance(row.outcome, list):
             return f"{row.command} is not a linear regression that moments serve", ""
         if row.command == "xtreg" and not row.absorb:
@@ -488,7 +486,7 @@ class Served:
                 "name it among the formulas of [moments]",
             )
         own = self.unit in row.absorb
-        if own == (row.command == "areg") and (own or row.command in _COUNTS):
+        if own == (row.command == "areg") and (own or row.command in ("xtreg", "reghdfe")):
             other = "xtreg, which does not count effects of units" if own else "dummies"
             said = f"{mine}: {row.command} counts absorbed effects otherwise than {other}"
             return "effects only", said, command

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dprct.dofile.memory import Restacked
     from dprct.study.do_columns import Derived
 
-_LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
+LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 INSTRUMENTED = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 _MOST_SETS = 6
 MARGINS = {"logit": "logit", "logistic": "logit", "poisson": "poisson"}
@@ -262,7 +262,7 @@ def _words(rows: Iterable[Regression]) -> set[str]:
 
 def _is_plain_linear(row: Regression, known: set[str]) -> bool:
     """Whether a least-squares regression has a column of the file itself on its left."""
-    return row.command in _LINEAR and _is_of_column(row, known)
+    return row.command in LEAST_SQUARES and _is_of_column(row, known)
 
 
 def _is_of_column(row: Regression, known: set[str]) -> bool:
@@ -398,7 +398,7 @@ def _once(
 ) -> Printed:
     """Return a regression that several rows run, with the errors that one step has for it."""
     cluster = next((row.cluster for row in rows if row.cluster), ())
-    own = COMMANDS if family else _LINEAR
+    own = COMMANDS if family else LEAST_SQUARES
     classical = all(row.vce == "classical" and row.command in own for row in rows)
     crossed = any(_is_crossed(word, row) for row in rows for word in row.regressors)
     # classical errors of these are not offered, but where they are the inverse information

@@ -44,6 +44,7 @@ from dprct.study.index_verdicts import UNSERVED
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served, columns_there, declared_condition
 from dprct.study.obstacles import VALID, Obstacle, after_step, further
+from dprct.study.prefill import INSTRUMENTED, LEAST_SQUARES
 from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 
 _ERRORS = {"classical": "nonrobust", "robust": "HC1", "cluster": "cluster"}
 _COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
-_LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 _STEPS = {
     "merge": "rows of files that were released separately do not match by person",
     "append": "rows of other files are mixed with those of this one",
@@ -84,7 +84,6 @@ _COARSE = "the file keeps the distribution of its columns, coarsely, and no coef
 _NUMBERS = "the method makes a document of numbers, on which no do-file runs"
 _MOST_LEVELS = 50
 _ONLY = "the effects are the released ones"
-_TWO_STAGE = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +382,7 @@ def _of_another_kind(row: Regression, _: Released) -> Verdict | None:
         return Verdict(row, "artefact", "instrumental variables were not released", remedy)
     if row.command == "xtreg" and not row.absorb:
         return Verdict(row, "artefact", "random effects were not released")
-    if row.command in _LINEAR and not isinstance(row.outcome, list):
+    if row.command in LEAST_SQUARES and not isinstance(row.outcome, list):
         return None
     return Verdict(row, "artefact", f"{row.command} is not ordinary least squares")
 
@@ -391,7 +390,7 @@ def _of_another_kind(row: Regression, _: Released) -> Verdict | None:
 def _is_two_stage(row: Regression) -> bool:
     """Whether it instruments one column by one other, so that every estimator is the same."""
     one = len(row.endogenous) == len(row.instruments) == 1
-    return row.command in _TWO_STAGE and one and isinstance(row.outcome, str)
+    return row.command in INSTRUMENTED and one and isinstance(row.outcome, str)
 
 
 def _changed_rows(row: Regression, released: Released) -> Verdict | None:
