@@ -88,7 +88,11 @@ def studies_of(study: Study) -> tuple[Study, ...]:
             raise type(error)(f"{where}: {marked(error)}") from None
         if study.disjoint is None:
             _check_shared(study, other, where)
-        _check_packed_alone(study, other, where)
+        if other.package is not None:
+            raise StudyError(
+                f"{where} has a [package] of its own; leave it out: the package is that of "
+                f"{study.path.name!r}"
+            )
         found.append(other)
     _check_distinct(found)
     if study.disjoint is not None:
@@ -117,14 +121,6 @@ def _check_apart(studies: Sequence[Study]) -> None:
                     f"[package] disjoint: {study.path.name!r} has data of {first.path.name!r}, so "
                     "that these are the same people; leave disjoint out"
                 )
-
-
-def _check_packed_alone(study: Study, other: Study, where: str) -> None:
-    if other.package is not None:
-        raise StudyError(
-            f"{where} has a [package] of its own; leave it out: the package is that of "
-            f"{study.path.name!r}"
-        )
 
 
 def _check_shared(study: Study, other: Study, where: str) -> None:

@@ -429,7 +429,8 @@ def _column(
     else:
         lines.append(_fate(column.name, filled))
         is_whole = column.name in whole
-        lines += _text_blanks() if column.is_text else _number_blanks(schema, column, is_whole)
+        possible = _blank("# ", "levels = []", "every possible text, to model it")
+        lines += [possible] if column.is_text else _number_blanks(schema, column, is_whole)
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -447,10 +448,6 @@ def _fate(name: str, filled: Prefill | None) -> str:
                 "", 'fate = "modelled"', "a covariate: fixed before assignment, not made from arms"
             )
     return _blank("# ", 'fate = ""', "modelled, filler, withheld, key, public, drop")
-
-
-def _text_blanks() -> list[str]:
-    return [_blank("# ", "levels = []", "every possible text, to model it")]
 
 
 def implied(schema: Schema, column: Column) -> tuple[list[int], list[str]]:

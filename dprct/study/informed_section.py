@@ -149,7 +149,9 @@ class InformedAsked(Asked):
         for name in _PASSED_ON:
             if getattr(spec, name) is not None:
                 options[name] = getattr(spec, name)
-        return GenModel(data, schema, allocation=_allocation(spec), **options)
+        share = spec.epsilon_x
+        allocation = Allocation.section4() if share is None else Allocation.section5(share)
+        return GenModel(data, schema, allocation=allocation, **options)
 
     def _roles(self, schema: Schema) -> Roles:
         assert self.formula is not None
@@ -203,9 +205,3 @@ def _numbers(given: float | Mapping[str, float] | None) -> list[float]:
     if given is None:
         return []
     return [*given.values()] if isinstance(given, Mapping) else [given]
-
-
-def _allocation(spec: InformedSection) -> Allocation:
-    if spec.epsilon_x is None:
-        return Allocation.section4()
-    return Allocation.section5(spec.epsilon_x)
