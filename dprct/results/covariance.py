@@ -7,6 +7,8 @@ influences ``X @ bread`` so that a badly scaled regressor costs no digits.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -115,6 +117,19 @@ def blocks(n: int) -> Iterator[slice]:
     """Yield the rows, some at a time, so that fewer arrays of all rows are needed."""
     for start in range(0, n, _ROWS):
         yield slice(start, min(start + _ROWS, n))
+
+
+_MANY = 1 << 17
+
+
+def give_back(rows: int) -> None:
+    """Give memory that was let go back to the machine, where there are many rows.
+
+    The C library keeps freed columns among others for later ones, and has no room there for
+    a larger matrix.
+    """
+    if rows >= _MANY and sys.platform == "linux":
+        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)  # not every C library has it
 
 
 def triangle_of(parts: Iterable[Array]) -> Array:

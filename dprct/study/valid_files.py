@@ -21,6 +21,7 @@ from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity, estimand_words
 from dprct.errors import DprctError
 from dprct.formula import parse
+from dprct.results.covariance import give_back
 from dprct.results.iv import iv
 from dprct.results.ols import ols
 from dprct.schema.conditions import in_signs, named
@@ -118,6 +119,7 @@ def shown_regressions(valid: Validity, data: pd.DataFrame, schema: Schema) -> It
             yield replace(shown, numbers=told, where=rows, valid=alone)
     if valid.declared:
         return
+    give_back(len(data))
     for outcome, part, where in islice(_every(valid), MOST):
         absent = where.absent if isinstance(where, SomeArms) else ()
         arms = [arm for arm in valid.arms if arm not in absent]

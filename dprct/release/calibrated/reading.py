@@ -16,13 +16,13 @@ from dprct.certificate.valid_regressions import Validity, term_key
 from dprct.errors import DprctError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import is_missing
-from dprct.release.calibrated.residuals import give_back
 from dprct.results.covariance import (
     Weighting,
     blocks,
     classical,
     cr1,
     fit_several,
+    give_back,
     leverage,
     sandwich,
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
-from dprct.results.covariance import blocks, independent, triangle_of
+from dprct.results.covariance import blocks, give_back, independent, triangle_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -176,19 +174,6 @@ class Basis:
             for rows in blocks(len(v)):
                 v[rows] -= self.vectors[rows] @ explained
         return v
-
-
-_MANY = 1 << 17
-
-
-def give_back(rows: int) -> None:
-    """Give memory that was let go back to the machine, where there are many rows.
-
-    The C library keeps freed columns among others for later ones, and has no room there for
-    a larger matrix.
-    """
-    if rows >= _MANY and sys.platform == "linux":
-        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)  # not every C library has it
 
 
 def factored(specification: Specification) -> tuple[Basis, Influence]:
