@@ -111,6 +111,7 @@ def convert(
 ROWS = 1 << 16
 """Most rows of a piece, and of a row group."""
 
+_ROWS = 1 << 16
 _ROWS_OF_LONG_TEXT = 1 << 13  # a repeated text takes little of a .parquet file, but not of memory
 _BATCH_BYTES = 1 << 26
 _BUFFER = 1 << 20  # of a column that is being read, as a row group may be the whole file
@@ -265,7 +266,7 @@ def _batches(rows: Any, schema: Schema, source: Path) -> Iterator[Any]:
         if name in rows.schema_arrow.names
     ]
     long = any(column.type == "strL" for column in schema.columns)
-    most = _ROWS_OF_LONG_TEXT if long else ROWS
+    most = min(_ROWS, _ROWS_OF_LONG_TEXT) if long else _ROWS
     for number in range(rows.num_row_groups):
         group = rows.metadata.row_group(number)
         width = max(1, group.total_byte_size // max(group.num_rows, 1))
