@@ -267,7 +267,7 @@ class _Constants(Grammar[Value]):
             return UNKNOWN
         try:
             return _FUNCTIONS[name](*given)
-        except (KeyError, TypeError, IndexError, OverflowError):
+        except (AttributeError, KeyError, TypeError, IndexError, OverflowError):
             return UNKNOWN
 
 

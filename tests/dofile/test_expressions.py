@@ -40,6 +40,7 @@ from dprct.dofile.expressions import UNKNOWN, truth, value_of, written
         ("x + 1", UNKNOWN),
         ("r(mean)", UNKNOWN),
         ("e(b)[1, 2]", UNKNOWN),
+        ("upper(3)", UNKNOWN),
         ("1 +", UNKNOWN),
         ("10^1000000", UNKNOWN),
         ("(" * 500 + "1" + ")" * 500, UNKNOWN),

@@ -136,6 +136,7 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
+from dprct.privacy.openings import Openings
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
 from dprct.queries.index_scores import IndexRows, ways_of
 from dprct.results.base import checked_alpha
@@ -1329,6 +1330,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         )
         names = [*spec.columns, *listed_names(options.get("columns", ()), "columns")]
         rows = trial_of(people, schema, assignment, names, cluster_size)
+        schema = replace(schema, source=None, openings=Openings())  # these are nobody's data
         model = cls(rows, schema, assignment=assignment, formulas=formulas, **given_options)
         allocation = model._allocated(Budget.asked(epsilon, delta))
         if not isinstance(allocation, StepAllocation):

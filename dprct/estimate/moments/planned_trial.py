@@ -68,7 +68,7 @@ def trial_of(
     unit = np.arange(len(rows)) // size
     for name in unknown:
         levels = np.array(schema.column(name).levels or (), dtype=object)
-        rows[name] = levels[unit] if len(levels) > unit.max() else unit
+        rows[name] = levels[unit] if len(levels) > unit.max() else unit + _first(schema, name)
     for name in blocks:
         if name not in rows:  # in turn, so that blocks are alike
             levels = np.array(schema.column(name).levels or (0,), dtype=object)
@@ -82,6 +82,11 @@ def trial_of(
         if name not in rows:
             rows[name] = _of_arms(schema.column(name), schema, treatment)
     return rows
+
+
+def _first(schema: Schema, name: str) -> float:
+    """Return the smallest number of a group, where its column has bounds."""
+    return (schema.column(name).bounds or (0.0,))[0]
 
 
 def _of_arms(column: Column, schema: Schema, treatment: pd.DataFrame) -> Any:
@@ -131,7 +136,7 @@ def people_of(
     for name in _clusters(schema, design, formulas):
         levels, largest = schema.column(name).levels, getattr(design, "largest", None)
         place = number // (largest or 1) if not levels else number * len(levels) // rows
-        found[name] = np.array(levels)[place] if levels else place * 1.0
+        found[name] = np.array(levels)[place] if levels else place + _first(schema, name)
     for name in {one.weights for one in declared if one.weights}:
         low, high = schema.column(name).bounds or (1.0, 1.0)
         found[name] = np.full(rows, (low + high) / 2)

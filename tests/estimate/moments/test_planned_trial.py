@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,10 @@ from scipy import stats
 
 import dprct
 from dprct import Column, PrivateMoments, Schema
-from dprct.errors import ParameterError
+from dprct.errors import ParameterError, SchemaError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema((
@@ -81,3 +85,23 @@ def test_amounts_made_of_treatment_fall_as_treatment_does() -> None:
             3000, schema, 2, 1e-6, assignment=VILLAGES, formulas=[right], cluster_size=30
         )
         assert found["error"].iloc[0] == pytest.approx(power()["error"].iloc[0] / times)
+
+
+def test_villages_are_numbered_from_their_smallest_code_and_nobodys_data_are_opened(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "rows.dta"
+    source.write_bytes(b"")
+    bounded = replace(SCHEMA.column("village"), bounds=(1, 100))
+    columns = tuple(bounded if one.name == "village" else one for one in SCHEMA.columns)
+    schema = replace(SCHEMA, columns=columns, source=source, dataset_id="trial")
+    found = PrivateMoments.power_of_trial(
+        3000, schema, 2, 1e-6, assignment=VILLAGES, formulas=FORMULAS, cluster_size=30
+    )
+    assert found["error"].iloc[0] == pytest.approx(power()["error"].iloc[0])
+    with pytest.raises(SchemaError, match="village"):
+        PrivateMoments.power_of_trial(
+            6000, schema, 2, 1e-6, assignment=VILLAGES, formulas=FORMULAS, cluster_size=30
+        )
+    assert not schema.warned
+    assert [*tmp_path.iterdir()] == [source]
