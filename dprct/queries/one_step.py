@@ -1107,7 +1107,8 @@ def _read(
     rows = collected(
         table.select(*keys, *[e.cast(types[name]).alias(name) for name, e in chosen.items()])
     )
-    there = zip(*[rows[f"{_CELL}{i}"].to_list() for i in range(len(keys))], strict=True)
+    columns = [rows[f"{_CELL}{i}"].to_list() for i in range(len(keys))]
+    there = zip(*columns, strict=True) if keys else [()] * len(rows)
     # who was not there at the door is in no cell, and no error
     places = np.array([where.places.get(_found(key), -1) for key in there], np.int64)
     return {name: rows[name].to_numpy() for name in wanted}, places

@@ -363,3 +363,14 @@ def test_a_file_carries_no_private_treatment_and_no_private_values() -> None:
         with pytest.raises(ParameterError, match=words):
             dprct.Calibrated(ROWS, SCHEMA, formulas=[formula], assignment=DESIGN,
                              neighbors=neighbors).fit(4, 1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize("formulas", [["y ~ t + x"], ["y ~ t + x", asked(where="female == 1")]])
+def test_rows_in_an_engine_without_a_public_column_give_the_same_release(formulas: Any) -> None:
+    here, there = (
+        model(*formulas, data=data, attrition=False).fit(4, 1e-6, rng=3)
+        for data in (ROWS, pl.from_pandas(ROWS, nan_to_null=True).lazy())
+    )
+    for one, other in zip(here.regressions, there.regressions, strict=True):
+        np.testing.assert_array_equal(one.params, other.params)
+        np.testing.assert_array_equal(one.cov, other.cov)
