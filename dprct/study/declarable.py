@@ -159,7 +159,7 @@ def _lacks(
     try:
         alone.served(study.declared(header))
     except DprctError as error:
-        facts = ("bounds", "levels", "it is private who")
+        facts = ("bounds", "levels", "it is private who", "made of public columns")
         return marked(error) if any(fact in str(error) for fact in facts) else ""
     problems = replace(study, asked=replace(study.asked, spec=alone), tables=()).problems(
         header, rows

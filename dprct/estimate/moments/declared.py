@@ -634,6 +634,11 @@ def steps_of(
     where, members = _divided(regression, schema, design)
     if members and unit is not None and regression.cov_type == "nonrobust":
         return "a person has several rows, with classical errors, and private columns choose people"
+    if members and unit is not None and (late := sorted(named(members) & told)):
+        return (
+            f"all rows of a {schema.unit.name} would have to meet what it asks of {late[0]}, which "
+            f"is made of public columns: declare {late[0]} public as well"
+        )
     if unit in absorbed and regression.cov_type == "nonrobust":
         return f"each {schema.unit.name} has an effect, which classical errors would take for noise"
     if len(regression.ways) > 1 and (why := _in_two_ways(members, products, unit)):

@@ -226,6 +226,20 @@ def test_what_is_not_served_is_refused_by_name(options: dict[str, Any], words: s
         model(**options)
 
 
+def test_what_is_made_of_periods_is_declared_public_beside_private_conditions() -> None:
+    late = Column("late", made_of=("wave",), **BINARY)
+    asked = [Regression("y ~ treat + x", where="female == 1 and late == 1")]
+    rows = ROWS.assign(late=(ROWS["wave"] == 3) * 1.0)
+    given: dict[str, Any] = {
+        "assignment": PERSONS, "formulas": asked, "neighbors": "replace-one-design-public",
+    }  # fmt: skip
+    shown = replace(late, fate="public")
+    hidden, public = (replace(SCHEMA, columns=(*SCHEMA.columns, one)) for one in (late, shown))
+    with pytest.raises(ParameterError, match="declare late public as well"):
+        PrivateMoments(rows, hidden, **given)
+    PrivateMoments(rows, public, **given)
+
+
 def test_a_person_in_several_clusters_is_refused() -> None:
     rows = ROWS.assign(village=np.arange(len(ROWS)) % 40)
     rows["treat"] = rows["village"] % 2 * 1.0
