@@ -637,6 +637,8 @@ def regressors_among(link: Link, information: Array, beta: Array) -> tuple[Array
     for _ in range(_TRIES):
         s = m + math.sqrt(v) * _POINTS
         w = _WEIGHTS * link.weights(s)
+        if not w.any():  # so far out that w is 0 in 2^-20: what was released is noise
+            return mean, cov
         w = w / w.sum()
         own = float(w @ s)
         spread = max(float(w @ np.square(s - own)), 1e-12)
