@@ -270,10 +270,10 @@ def added(
 
 
 def answered(
-    frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str], kind: IntoDType
+    frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str], kind: IntoDType | None = None
 ) -> list[tuple[Any, ...]]:
-    """Result of :func:`added`, sums as the engine gives them."""
-    numbers = {name: e.cast(kind) for name, e in sums.items()}
+    """Result of :func:`added`, sums as the engine gives them; without ``kind``, of their types."""
+    numbers = {name: e.cast(kind) if kind else e for name, e in sums.items()}
     if isinstance(frame, nw.LazyFrame):  # no engine has to hold what it adds
         wanted = [e.sum().alias(name) for name, e in numbers.items()]
     else:  # groups of pandas are added column by column

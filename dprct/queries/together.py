@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from dprct.errors import EngineError
 from dprct.queries.sums import (
     EXACT,
     GRID,
@@ -40,11 +42,14 @@ def summed(
     k^2 = 2^20 h + l: no sum of k, of h or of l passes 2^20 n, which doubles hold for n up to 2^33,
     and int64 below 8e12.  The number of rows is public, and checked against those that were added.
 
+    Polars adds k^2 of fewer than 2^24 rows as it is, in unsigned integers: one sum instead of two.
+
     Clipping costs an engine as much as adding, and at the door every value was within its bounds.
     So the pass adds k without clipping, and with it how many rows have a k that is not from 0 to
     2^20.  If there are none, these are the sums of clipped values.  Else the table is not what it
-    was, nothing of the pass is used, and another one clips every value.  Spark clips at once: its
-    floor is of int64 and fails on what is beyond that.
+    was, nothing of the pass is used, and another one clips every value; so it is where a k^2 is no
+    integer and the pass fails.  Spark clips at once: its floor is of int64 and fails on what is
+    beyond that.
     """
     wanted = list(dict.fromkeys(asked))
     public = () if counted is None else counted.present
@@ -52,13 +57,17 @@ def summed(
     rows = [key.alias(name) for key, name in zip(by.values(), keys, strict=True)]
     rows += [_flag(present(name)).alias(f"__has{i}") for i, name in enumerate(public)]
     doubles = counted is not None and counted.rows * GRID <= EXACT
-    found = None
+    found, whole = None, False
     if counted is not None and doubles and not frame.implementation.is_pyspark():
         steps = frame.select(*rows, *_steps(wanted, clip=False))
-        found = _unclipped(steps, keys, wanted, public, _two_groups(frame, tuple(by), counted))
+        whole = frame.implementation.is_polars() and counted.rows * GRID**2 < 1 << 64
+        two = _two_groups(frame, tuple(by), counted)
+        with suppress(*((EngineError,) if whole else ())):
+            found = _unclipped(steps, keys, wanted, public, two, whole=whole)
     if found is None:
-        steps = frame.select(*rows, *_steps(wanted))
-        found = added(_squared(steps, wanted), _sums(wanted, public), keys, doubles=doubles)
+        whole = False
+        steps = _squared(frame.select(*rows, *_steps(wanted)), wanted)
+        found = added(steps, _sums(wanted, public), keys, doubles=doubles)
     if counted is not None:
         check_counts(_counts(found, tuple(by), counted), counted)
     groups: dict[Asked, list[tuple[tuple[Any, ...], int, int, int]]] = {one: [] for one in wanted}
@@ -66,13 +75,19 @@ def summed(
         key, sums, number = tuple(row[: len(keys)]), iter(row[len(keys) : -1]), row[-1]
         for one in wanted:
             n = next(sums) if one.present is not None else number
-            s, high, low = (next(sums) for _ in range(3))
+            s, high, low = next(sums), 0 if whole else next(sums), next(sums)
             groups[one].append((key, n, s, GRID * high + low))
     return Sums(groups)
 
 
 def _unclipped(
-    steps: Table, keys: Sequence[str], wanted: Sequence[Asked], public: Sequence[str], two: _Two
+    steps: Table,
+    keys: Sequence[str],
+    wanted: Sequence[Asked],
+    public: Sequence[str],
+    two: _Two,
+    *,
+    whole: bool,
 ) -> list[list[Any]] | None:
     """Return the sums of k that nothing clipped; None if a row has a k that is to be clipped."""
     ks = [nw.col(f"__k{j}") for j in range(len(wanted))]
@@ -82,12 +97,9 @@ def _unclipped(
         held.append((nw.col(keys[0]) == two[0]) | (nw.col(keys[0]) == two[1]))
     within = nw.all_horizontal(*held, ignore_nulls=False)
     beyond = nw.when(within).then(nw.lit(0.0)).otherwise(nw.lit(1.0))
-    squared = _squared(steps.with_columns(beyond.alias(_BEYOND)), wanted)
-    sums = {_BEYOND: nw.col(_BEYOND), **_sums(wanted, public)}
-    if two is None:
-        found = answered(squared, sums, keys, nw.Float64)
-    else:
-        found = _apart(squared, sums, keys[0], two)
+    squared = _squared(steps, wanted, beyond.alias(_BEYOND), whole=whole)
+    sums = {_BEYOND: nw.col(_BEYOND), **_sums(wanted, public, whole=whole)}
+    found = answered(squared, sums, keys) if two is None else _apart(squared, sums, keys[0], two)
     if any(row[len(keys)] for row in found):
         return None
     return [as_whole((*row[: len(keys)], *row[len(keys) + 1 :]), len(keys)) for row in found]
@@ -112,14 +124,14 @@ def _apart(
 ) -> list[tuple[Any, ...]]:
     """Return the sums of two groups: those of the second, and the first's as what is left of all.
 
-    All are whole doubles of at most 2^53, so that the difference is exact.
+    All are whole, and as doubles at most 2^53, so that the difference is exact.
     """
-    rows = frame.with_columns(_flag(nw.col(key) == two[1]).alias(_SECOND))
-    ofs = {f"{name}__2": e * nw.col(_SECOND) for name, e in sums.items()}
-    ((*found, n),) = answered(rows, {**sums, **ofs, _SECOND: nw.col(_SECOND)}, (), nw.Float64)
-    every, second = (*found[: len(sums)], n), found[len(sums) :]
-    first = [a - b for a, b in zip(every, second, strict=True)]
-    return [(two[0], *first), (two[1], *second)]
+    rows, second = frame.with_columns((nw.col(key) == two[1]).alias(_SECOND)), nw.col(_SECOND)
+    ofs = {f"{name}__2": nw.when(second).then(e).otherwise(nw.lit(0)) for name, e in sums.items()}
+    ((*found, n),) = answered(rows, {**sums, **ofs, _SECOND: _flag(second)}, ())
+    every, apart = (*found[: len(sums)], n), found[len(sums) :]
+    first = [a - b for a, b in zip(every, apart, strict=True)]
+    return [(two[0], *first), (two[1], *apart)]
 
 
 def _steps(wanted: Sequence[Asked], *, clip: bool = True) -> Iterator[nw.Expr]:
@@ -132,29 +144,35 @@ def _steps(wanted: Sequence[Asked], *, clip: bool = True) -> Iterator[nw.Expr]:
         yield k.alias(f"__k{j}")
 
 
-def _squared(steps: Table, wanted: Sequence[Asked]) -> Table:
-    """Return the steps with k^2 and h."""
-    each = range(len(wanted))
-    squares = [(nw.col(f"__k{j}") * nw.col(f"__k{j}")).alias(f"__q{j}") for j in each]
-    high = [(nw.col(f"__q{j}") * (1 / GRID)).floor().cast(nw.Float64) for j in each]
-    return steps.with_columns(*squares).with_columns(
-        *[h.alias(f"__h{j}") for j, h in enumerate(high)]
-    )
+def _squared(steps: Table, wanted: Sequence[Asked], *more: nw.Expr, whole: bool = False) -> Table:
+    """Return the steps with k^2, as doubles with h; and with ``more``."""
+    made = []
+    for j in range(len(wanted)):
+        square = nw.col(f"__k{j}") * nw.col(f"__k{j}")
+        made.append((square.cast(nw.UInt64) if whole else square).alias(f"__q{j}"))
+        if not whole:
+            made.append((square * (1 / GRID)).floor().cast(nw.Float64).alias(f"__h{j}"))
+    return steps.with_columns(*made, *more)
 
 
 def _flag(holds: nw.Expr) -> nw.Expr:
     return nw.when(holds).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
-def _sums(wanted: Sequence[Asked], public: Sequence[str]) -> dict[str, nw.Expr]:
+def _sums(
+    wanted: Sequence[Asked], public: Sequence[str], *, whole: bool = False
+) -> dict[str, nw.Expr]:
     """Sums to add, outcome after outcome, and last who has a value, where it is public."""
     sums = {}
     for j, one in enumerate(wanted):
         if one.present is not None:
             sums[f"s_n{j}"] = nw.col(f"__n{j}")
+        sums[f"s_s{j}"], square = nw.col(f"__k{j}"), nw.col(f"__q{j}")
+        if whole:
+            sums[f"s_q{j}"] = square
+            continue
         high = nw.col(f"__h{j}")
-        sums |= {f"s_s{j}": nw.col(f"__k{j}"), f"s_h{j}": high}
-        sums |= {f"s_l{j}": nw.col(f"__q{j}") - high * float(GRID)}
+        sums |= {f"s_h{j}": high, f"s_l{j}": square - high * float(GRID)}
     return sums | {f"s_has{i}": nw.col(f"__has{i}") for i in range(len(public))}
 
 

@@ -129,8 +129,8 @@ def test_more_rows_than_doubles_add_exactly_are_added_as_int64(
 
 
 def _noting(answered: Callable[..., Any], kinds: list[Any]) -> Callable[..., Any]:
-    def noted(frame: Any, sums: Any, by: Any, kind: Any) -> Any:
-        kinds.append(kind)
+    def noted(frame: Any, sums: Any, by: Any, kind: Any = None) -> Any:
+        kinds.append(kind or nw.Float64)  # steps are doubles
         return answered(frame, sums, by, kind)
 
     return noted
