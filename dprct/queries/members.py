@@ -115,7 +115,7 @@ class Members(Score):
     @property
     def longest(self) -> int:
         """|a|^2, the square of the longest column."""
-        return max(int((column * column).sum()) for column in self.weights.T)
+        return max(map(int, _square(self.weights)))
 
     @property
     def _loads(self) -> Numbers:
@@ -126,16 +126,16 @@ class Members(Score):
     @property
     def factors(self) -> tuple[int, int, int, int]:
         """W_R and w_N of a load of 2^20, w_A, and w_E."""
-        tau = self.tau
-        room = self.reach**2 * self.longest * (tau + 1) * (1 if self.twice else 3) // tau
+        tau, longest = self.tau, self.longest
+        room = self.reach**2 * longest * (tau + 1) * (1 if self.twice else 3) // tau
         of_a, of_e = (5, 4) if self.within else (8, 1) if len(self.more) else (8, 0)
         of_more = max(_square(self.more)) if len(self.more) else 1
-        of_r = math.isqrt(self.longest // tau)
-        of_weights = room * of_a // 10 // self.longest
+        of_r = math.isqrt(longest // tau)
+        of_weights = room * of_a // 10 // longest
         of_n = room * (10 - of_a - of_e) // 10
         if self.arms > 1:
             of_weights = min(of_weights, self._between_arms(of_r))
-            of_n = room * (10 - of_e) // 10 - of_weights * self.longest
+            of_n = room * (10 - of_e) // 10 - of_weights * longest
         return (
             of_r,
             math.isqrt(of_n),
@@ -171,7 +171,7 @@ class Members(Score):
     @property
     def of_residuals(self) -> Numbers:
         """What residuals are multiplied by: a of each coefficient, w_R v by block; (q + B, C)."""
-        found: Numbers = self._of_loads(self.factors[0])
+        found: Numbers = self._of_loads(math.isqrt(self.longest // self.tau))
         if self.within:
             found = found * np.equal.outer(np.arange(1 + max(self.blocks)), self.blocks)
         return np.vstack([self.weights, found])

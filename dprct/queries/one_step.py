@@ -315,11 +315,11 @@ class Vector:
     @property
     def sensitivities(self) -> tuple[int, int, int]:
         """L1, the square of L2, and the largest of one number."""
-        holds = [part.holds for part in self.parts]
+        holds, moves = [part.holds for part in self.parts], [part.moves for part in self.parts]
         both = not all(part.twice for part in self.parts if part.holds is not None)
         l2 = int(most_together([part.squared for part in self.parts], holds, both=both))
-        l1 = int(most_together([part.moves.sum(axis=0) for part in self.parts], holds, both=True))
-        most = max(int(one) for part in self.parts for one in part.moves.ravel())
+        l1 = int(most_together([each.sum(axis=0) for each in moves], holds, both=True))
+        most = max(int(one) for each in moves for one in each.ravel().tolist())
         return max(1, l1), max(1, l2), max(1, most)
 
     def sealed(

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,8 @@ if TYPE_CHECKING:
     from dprct.schema.tables import Counted
 
     Array = NDArray[np.floating[Any]]
-    _Planner = Callable[[int, float, float, float, float], tuple["Clips", "Planned"]]
+    _Ahead = tuple[Callable[[], "Clips"], "Planned"]
+    _Planner = Callable[[int, float, float, float], _Ahead]
 
 EFFECTS, TOTALS, SQUARES = "effects", "totals of residuals", "squares"
 """The parts of an allocation that declared regressions have, in the order of their draws."""
@@ -718,8 +719,11 @@ def chosen_shares(
     if all(bound.chosen is not None and not bound.step.products for bound in steps.bound):
         parts = (Fraction(0),)  # their effects have the totals
     first = (READ_MOMENTS,) if read else (LEAST_MOMENTS, *(_MOMENTS if any(adjusts) else ()))
-    best: tuple[float, Chosen] | None = None
-    planners = [_planner(bound, layout, design) for bound in steps.bound]
+    best: tuple[float, tuple[Fraction, Fraction, Fraction], list[_Ahead]] | None = None
+    planners = [_planner(bound, layout, design, guess) for bound in steps.bound]
+    several, of_squares = (together(steps.bound, both=both) for both in (False, True))
+    # in units of what a person moves them by, products add as much as the squares of a regression
+    less = math.hypot(of_squares, math.sqrt(len(steps.crosses)))
     to_tell = told_above(steps, layout)
     for share in first:
         a = max(share * left, min(least, left / 2))
@@ -728,21 +732,32 @@ def chosen_shares(
             kept_of(b, layout, s2, guess) if use and a > LEAST_MOMENTS * left else 0.0
             for b, use in zip(steps.bound, adjusts, strict=True)
         ]
+        fits = [
+            _fits_of(place_of(layout, b.step.outcome), r2, guess)
+            for b, r2 in zip(steps.bound, kept, strict=True)
+        ]
         for c, part in product(_SQUARES, parts):
             effects = left - a - c
             if effects <= 0:
                 continue
-            clips, planned = _planned(
-                steps, layout, planners, kept, guess, math.sqrt(effects) * mu,
-                math.sqrt(c * (1 - part)) * mu,
-            )  # fmt: skip
-            worth = float(np.mean(np.concatenate([np.log(one.error) for one in planned])))
+            of_effects = math.sqrt(effects) * mu / several
+            own = math.sqrt(c * (1 - part)) * mu * of_squares / less / of_squares
+            found = [
+                min((planner(most, r2, of_effects, own) for most, r2 in of), key=_worth)
+                for planner, of in zip(planners, fits, strict=True)
+            ]
+            worth = float(np.mean(np.log(np.concatenate([one.error for _, one in found]))))
             if any(math.sqrt(c * part) * mu <= least for least in to_tell):
                 worth += _UNSURE
             if best is None or worth < best[0] - 1e-9:
-                best = worth, Chosen(a, c - c * part, c * part, clips, planned, left)
+                best = worth, (a, c - c * part, c * part), found
     assert best is not None
-    return best[1]
+    clips, planned = zip(*((clip(), one) for clip, one in best[2]), strict=True)
+    return Chosen(*best[1], clips, planned, left)
+
+
+def _worth(found: _Ahead) -> float:
+    return float(np.log(found[1].error).sum())
 
 
 def told_above(steps: Steps, layout: Layout) -> list[float]:
@@ -787,27 +802,6 @@ def kept_of(bound: BoundStep, layout: Layout, s2: float, guess: float) -> float:
     return guess * (1 - bent**2) - added
 
 
-def _planned(
-    steps: Steps, layout: Layout, planners: Sequence[_Planner], kept: Sequence[float],
-    guess: float, effects: float, squares: float,
-) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
-    """Return clips and errors where effects and squares have these mu."""
-    several, of_squares = (together(steps.bound, both=both) for both in (False, True))
-    # in units of what a person moves them by, products add as much as the squares of a regression
-    squares = squares * of_squares / math.hypot(of_squares, math.sqrt(len(steps.crosses)))
-    clips, planned = [], []
-    for bound, planner, r2 in zip(steps.bound, planners, kept, strict=True):
-        place = place_of(layout, bound.step.outcome)
-        found = [
-            planner(most, left, guess, effects / several, squares / of_squares)
-            for most, left in _fits_of(place, r2, guess)
-        ]
-        best = min(found, key=lambda one: float(np.log(one[1].error).sum()))
-        clips.append(best[0])
-        planned.append(best[1])
-    return tuple(clips), tuple(planned)
-
-
 def _fits_of(place: Place, r2: float, guess: float) -> list[tuple[int, float]]:
     """Return the bounds H that a fit may have, each with the R squared that it keeps there.
 
@@ -828,39 +822,47 @@ def _in_half_steps(place: Place) -> float:
     return place.scale / residual_of(place, None).half_step
 
 
-def _planned_one(
-    bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
-    effects: float, squares: float,
-) -> tuple[Clips, Planned]:  # fmt: skip
-    """Return clips and errors of one regression of which fits are within ``most`` half steps."""
-    n, reach, sd = bound.n, GRID + most, _in_half_steps(place)
+def _planned_one(bound: BoundStep, place: Place, icc: float, guess: float) -> _Planner:
+    """Return what plans one regression of which fits are within some half steps."""
+    n, sd, k, longest = bound.n, _in_half_steps(place), bound.most_rows, bound.farthest
     rows, whole = bound.spread.T
     unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole) / n**2
-    noise = np.full(len(rows), (2 * bound.farthest * reach / effects / n) ** 2)
-    clips = _clips(bound, place, sd, reach, icc, squares)
-    c, d = clips[0], 2 * bound.farthest * reach
-    move = sum(_moved(d, one) for one in clips) if bound.clusters else c * c
-    om: Any = bound.inflation * move / squares / n**2
-    if bound.classical:
-        om = bound.most_rows * c * c / squares / (n - bound.coefficients) * rows / n**2
-    ideal = guess if bound.step.covariates else 0.0
-    errors = _errors(place, unadjusted, om, noise, kept, ideal)
-    if bound.ways:
-        errors = replace(errors, doubt=max((om / unadjusted).tolist()))
-    return Clips(most, _squares_clip(bound, clips, reach)), errors
+    errors = _errors(place, unadjusted, guess if bound.step.covariates else 0.0)
+    clips_at, inflation = _clips(bound, place, sd, icc), bound.inflation
+
+    def planned(most: int, kept: float, effects: float, squares: float) -> _Ahead:
+        reach = GRID + most
+        noise = np.full(len(rows), (2 * longest * reach / effects / n) ** 2)
+        clips = clips_at(reach, squares)
+        c, d = clips[0], 2 * longest * reach
+        move = sum(_moved(d, one) for one in clips) if bound.clusters else c * c
+        om: Any = inflation * move / squares / n**2
+        if bound.classical:
+            om = k * c * c / squares / (n - bound.coefficients) * rows / n**2
+        found = errors(om, noise, kept)
+        if bound.ways:
+            found = replace(found, doubt=max((om / unadjusted).tolist()))
+        return lambda: Clips(most, _squares_clip(bound, clips, reach)), found
+
+    return planned
 
 
 def _errors(
-    place: Place, unadjusted: Array, spread: Any, noise: Array, kept: float, ideal: float
-) -> Planned:
-    """Return the errors to expect from variances in half steps, and the noise of the variance."""
+    place: Place, unadjusted: Array, ideal: float
+) -> Callable[[Any, Array, float], Planned]:
+    """Return what says the errors to expect, from the noise of a variance, that of an effect, R^2.
+
+    Variances are in half steps.
+    """
     half = residual_of(place, None).half_step
-    kap = planned_kappa(spread / noise)
-    error = unadjusted * (1 - max(kept, 0.0)) + kap * spread + noise
-    return Planned(
-        np.sqrt(error) * half, np.sqrt(noise) * half, np.sqrt(unadjusted * (1 - ideal)) * half,
-        np.sqrt(unadjusted) * half, kept,
-    )  # fmt: skip
+    alone, plain = np.sqrt(unadjusted * (1 - ideal)) * half, np.sqrt(unadjusted) * half
+
+    def planned(spread: Any, noise: Array, kept: float) -> Planned:
+        kap = planned_kappa(spread / noise)
+        error = unadjusted * (1 - max(kept, 0.0)) + kap * spread + noise
+        return Planned(np.sqrt(error) * half, np.sqrt(noise) * half, alone, plain, kept)
+
+    return planned
 
 
 def _moved(d: float, c: float) -> float:
@@ -869,59 +871,65 @@ def _moved(d: float, c: float) -> float:
 
 
 def _planned_products(
-    bound: BoundStep, place: Place, ahead: SlopesAhead, most: int, kept: float, guess: float,
+    bound: BoundStep, place: Place, ahead: SlopesAhead, guess: float, most: int, kept: float,
     effects: float, squares: float,
-) -> tuple[Clips, Planned]:  # fmt: skip
-    """The same of a regression with products of treatment and covariates."""
+) -> _Ahead:  # fmt: skip
+    """Return clips and errors of a regression with products of treatment and covariates."""
     found = planned_slopes(
         bound, ahead, _in_half_steps(place), GRID + most, effects, squares, _times(bound.clusters)
     )
-    errors = _errors(place, np.diag(found.sampling), found.spread, found.noise**2, kept, guess)
-    return Clips(most, found.most, tuple(map(float, found.scales))), errors
+    errors = _errors(place, np.diag(found.sampling), guess)(found.spread, found.noise**2, kept)
+    return lambda: Clips(most, found.most, tuple(map(float, found.scales))), errors
 
 
-def _planner(bound: BoundStep, layout: Layout, design: Design | None) -> _Planner:
-    """Return what plans a regression by a fit's bound, what it keeps, and mu."""
+def _planner(bound: BoundStep, layout: Layout, design: Design | None, guess: float) -> _Planner:
+    """Return what plans a regression by a fit's bound, what it keeps, and mu; clips when asked."""
     place = place_of(layout, bound.step.outcome)
     icc = icc_of(design, bound.step.outcome, bound.step.unit in bound.step.clusters)
     if bound.step.products:
-        return partial(_planned_products, bound, place, slopes_ahead(bound, layout, icc))
-    return partial(_planned_one if bound.chosen is None else _planned_members, bound, place, icc)
+        return partial(_planned_products, bound, place, slopes_ahead(bound, layout, icc), guess)
+    of = _planned_one if bound.chosen is None else _planned_members
+    return of(bound, place, icc, guess)
 
 
-def _planned_members(
-    bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
-    effects: float, squares: float,
-) -> tuple[Clips, Planned]:  # fmt: skip
+def _planned_members(bound: BoundStep, place: Place, icc: float, guess: float) -> _Planner:
     """The same of a regression of people whom private columns choose, of whom some share is."""
-    assert bound.chosen is not None
-    n, reach, sd, share = bound.n, GRID + most, _in_half_steps(place), bound.chosen.share
-    half, middle = residual_of(place, None).half_step, sum(place.variable.bounds) / 2
-    law = planned_law(bound, reach, (place.centre - middle) / half)
-    noise = np.diag(law.covariance) / effects**2
-    mean, square = bound.chosen.loads
+    chosen = bound.chosen
+    assert chosen is not None
+    n, sd, share = bound.n, _in_half_steps(place), chosen.share
+    level = (place.centre - sum(place.variable.bounds) / 2) / residual_of(place, None).half_step
+    mean, square = chosen.loads
     rows, whole = _spread_of(bound, share)
     rows, whole = square * rows, mean**2 * (whole - rows) + square * rows
     unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole)
     unadjusted = unadjusted / (n * share * mean) ** 2
-    few = _of_members(bound, share)
-    c = _clip_at(
-        bound, place, sd, reach, icc, squares,
-        (rows.sum() / few, whole.sum() / few, bound.longest),
-    )  # fmt: skip
-    d = 2 * (bound.longest if bound.members is None else bound.farthest) * reach
-    if bound.chosen.arms > 1:
-        d = between_arms(bound, reach, (place.centre - middle) / half)
-    move = _moved(d, c) if bound.clusters else c * c
-    om: Any = bound.inflated(n * share) * move / squares / (n * share * mean) ** 2
-    if bound.classical:
-        counted = bound.informative * share
-        c = _clip_at(bound, place, sd, reach, icc, squares, (counted, counted, 1.0))
-        left = max(counted - bound.coefficients, 1.0)
-        om = c * c / squares / left * rows / (n * share) ** 2
-    ideal = guess if bound.step.covariates else 0.0
-    errors = replace(_errors(place, unadjusted, om, noise, kept, ideal), enough=law.least < effects)
-    return Clips(most, _squares_clip(bound, [c], reach), (squares, icc)), errors
+    errors = _errors(place, unadjusted, guess if bound.step.covariates else 0.0)
+    few, longest, counted = _of_members(bound, share), bound.longest, bound.informative * share
+    clip_at = _clip_at(bound, place, sd, icc, (rows.sum() / few, whole.sum() / few, longest))
+    classical_at = _clip_at(bound, place, sd, icc, (counted, counted, 1.0))
+    inflation, left = bound.inflated(n * share), max(counted - bound.coefficients, 1.0)
+    moved = longest if bound.members is None else bound.farthest
+
+    @cache
+    def of_reach(reach: int) -> tuple[Law, Array, float]:
+        law = planned_law(bound, reach, level)
+        between = chosen.arms > 1
+        d = between_arms(bound, reach, level) if between else 2 * moved * reach
+        return law, np.diag(law.covariance), d
+
+    def planned(most: int, kept: float, effects: float, squares: float) -> _Ahead:
+        reach = GRID + most
+        law, noise, d = of_reach(reach)
+        c = clip_at(reach, squares)
+        move = _moved(d, c) if bound.clusters else c * c
+        om: Any = inflation * move / squares / (n * share * mean) ** 2
+        if bound.classical:
+            c = classical_at(reach, squares)
+            om = c * c / squares / left * rows / (n * share) ** 2
+        found = replace(errors(om, noise / effects**2, kept), enough=law.least < effects)
+        return lambda: Clips(most, _squares_clip(bound, [c], reach), (squares, icc)), found
+
+    return planned
 
 
 def _spread_of(bound: BoundStep, share: float) -> tuple[Array, Array]:
@@ -955,27 +963,28 @@ def together(bounds: Sequence[BoundStep], *, both: bool) -> float:
 
 
 def _clips(
-    bound: BoundStep, place: Place, sd: float, reach: int, icc: float, squares: float
-) -> list[float]:
+    bound: BoundStep, place: Place, sd: float, icc: float
+) -> Callable[[int, float], list[float]]:
     """Return c of a e, or of its sum in a cluster: what keeps noise below half of the variance.
 
-    Of classical errors it is that of e; of two ways those of each and of both together.
+    It is a function of what residuals reach and of the squares' mu.  Of classical errors it is that
+    of e; of two ways those of each and of both together.
     """
     rows, whole = bound.spread.sum(axis=0)
     if bound.ways:
         own = [(groups, (1 - icc) * rows + icc * of.sum()) for groups, of in bound.ways]
-        return [_times(groups) * math.sqrt(one / groups) * sd for groups, one in own]
+        found = [_times(groups) * math.sqrt(one / groups) * sd for groups, one in own]
+        return lambda *_: found
+    weights, most = (rows, whole, bound.longest), 1
     if bound.classical:
-        squares, weights = squares / bound.most_rows, (bound.n, bound.n, 1.0)
-    else:
-        weights = rows, whole, bound.longest
-    return [_clip_at(bound, place, sd, reach, icc, squares, weights)]
+        weights, most = (bound.n, bound.n, 1.0), bound.most_rows
+    at = _clip_at(bound, place, sd, icc, weights)
+    return lambda reach, squares: [at(reach, squares / most)]
 
 
 def _clip_at(
-    bound: BoundStep, place: Place, sd: float, reach: int, icc: float, squares: float,
-    weights: tuple[float, float, float],
-) -> float:  # fmt: skip
+    bound: BoundStep, place: Place, sd: float, icc: float, weights: tuple[float, float, float]
+) -> Callable[[int, float], float]:
     """The same of weights of which sums of squares, over rows and clusters, and the longest are."""
     rows, whole, longest = weights
     if bound.clusters:
@@ -983,18 +992,24 @@ def _clip_at(
         own = (1 - icc) * rows + icc * whole
         if bound.members is not None:  # what a person's rows share may be nothing
             if bound.step.clusters == (bound.step.unit,):  # no sum is beyond what a person moves
-                c = times * math.sqrt(max(own, rows) / bound.clusters) * sd
-                return min(c, 2 * reach * bound.farthest)
+                most = times * math.sqrt(max(own, rows) / bound.clusters) * sd
+                farthest = bound.farthest
+                return lambda reach, _: min(most, 2 * reach * farthest)
             # people may share what a period brings, though their weights add up to nothing
             share = 1.0 if bound.chosen is None else bound.chosen.share
             alike = share * float(bound.persons.sum()) / bound.clusters
             own = max(own, rows * (1 + icc * max(alike - 1, 0.0)))
-        return times * math.sqrt(own / bound.clusters) * sd
-    all_of_it = 2 * reach * longest
-    if place.variable.two_valued and all_of_it**2 / squares <= rows * sd**2:
-        return all_of_it
-    noise = math.sqrt(0.5 * squares * rows) * sd
-    return min(all_of_it, max(4 * sd * longest, noise))
+        c = times * math.sqrt(own / bound.clusters) * sd
+        return lambda *_: c
+    two_valued = place.variable.two_valued
+
+    def found(reach: int, squares: float) -> float:
+        all_of_it = 2 * reach * longest
+        if two_valued and all_of_it**2 / squares <= rows * sd**2:
+            return all_of_it
+        return min(all_of_it, max(4 * sd * longest, math.sqrt(0.5 * squares * rows) * sd))
+
+    return found
 
 
 def _squares_clip(
@@ -1212,10 +1227,8 @@ def _later(
     squares, icc = clip.scales
     n = bound.n * read.share
     place = place_of(layout, bound.step.outcome)
-    c = _clip_at(
-        bound, place, _in_half_steps(place), score.reach, icc, squares,
-        (rows.sum(), of_clusters.sum(), length * n),
-    )  # fmt: skip
+    weights = rows.sum(), of_clusters.sum(), length * n
+    c = _clip_at(bound, place, _in_half_steps(place), icc, weights)(score.reach, squares)
     return replace(score, weights=whole), _squares_clip(bound, [c], score.reach, own * n)
 
 

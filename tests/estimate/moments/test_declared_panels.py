@@ -110,7 +110,7 @@ def test_sums_of_villages_are_clipped_at_what_icc_says_their_people_share() -> N
     def clip(icc: float, cluster: str = "village") -> float:
         m = model(assignment=dprct.Cluster("treat", cluster=cluster, icc=icc), formulas=[DID])
         (bound,) = m.facts.steps.bound
-        return _clips(bound, place_of(m.facts.layout, "y"), 100.0, 10**6, icc, 1.0)[0]
+        return _clips(bound, place_of(m.facts.layout, "y"), 100.0, icc)(10**6, 1.0)[0]
 
     assert clip(0.2) / clip(0.0) == pytest.approx((1 + 19 * 0.2) ** 0.5, rel=1e-3)
     assert clip(0.2, "person") == clip(0.0, "person")
