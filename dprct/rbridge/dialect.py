@@ -23,6 +23,7 @@ FUNCTIONS = {
     "Accountant.load": "accountant",
     "Accountant.open": "accountant",
     "Moments.load": "read_moments",
+    "Regression": "regression",
     "read": "read_dta",
     "Schema": "schema",
     "Schema.from_dta": "schema",

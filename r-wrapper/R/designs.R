@@ -7,10 +7,11 @@
 #' Designs are plain R objects; they can be saved.
 #'
 #' @param arms Names of the 0/1 columns of the arms (rows with 0 in all of them are controls), or,
-#'   with `shares` named by the codes of the arms, the one column of codes.
-#' @param shares Probability of each arm.
+#'   with `arm`, the codes in that one column, the control group's among them.
+#' @param shares Probability of each arm, in the order of `arms`; with blocks, a list of these by
+#'   the names of the blocks may be given.
 #' @param control_share Probability of the control group, where it is an arm of its own.
-#' @param arm Name of one column of codes.
+#' @param arm Name of one column of codes; those of a factor are 1, 2, ... in the order of its levels.
 #' @param counts How many rows, or clusters, each arm gets exactly.
 #' @param block,cluster Columns that identify blocks or clusters.
 #' @param largest Public upper limit on the rows of a cluster; a method that protects whole clusters
@@ -31,6 +32,7 @@
 #' @examples
 #' if (dprct_available()) {
 #'   design_complete("treat", shares = 0.5)
+#'   design_complete(1:3, shares = c(0.5, 0.25, 0.25), arm = "arm") # a factor of three levels
 #'   design_block("treat", shares = 0.5, block = "village")
 #'   design_cluster("treat", shares = 0.5, cluster = "village", largest = 40, icc = 0.05)
 #'   design_block_cluster("treat", shares = 0.5, block = "district", cluster = "village")

@@ -52,7 +52,7 @@
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
 #' @param where Among one group alone: a list such as `list(female = 1)`; of `effects()`, `"female"` is
 #'   every level, side by side. Of `regression()`: text as after Stata's `if`, such as
-#'   `"female == 1"`.
+#'   `"female == 1"`, in which a factor is its codes, from 1 on in the order of its levels.
 #' @param cov_type Of a release, `"HC1"` (the default) or `"CR1"`: the scores of the regressions in
 #'   `formulas` are released too, for errors that are robust, or robust to dependence within units of
 #'   several rows; `"nonrobust"`: they are not, and errors are classical.
@@ -143,9 +143,11 @@ column_texts <- function(columns, data) {
 }
 
 # A formula as text, of a declared regression with what else it says.
-declared_text <- function(x, data = NULL) {
+declared_text <- function(x, data = NULL, known = NULL) {
   text <- function(formula) {
-    if (is_instrumented(formula)) instrumented_text(formula, data) else formula_text(formula, data)
+    if (is_instrumented(formula)) instrumented_text(formula, data, known) else {
+      formula_text(formula, data, known = known)
+    }
   }
   if (!inherits(x, "dprct_regression")) {
     return(text(x))
@@ -154,10 +156,16 @@ declared_text <- function(x, data = NULL) {
   unclass(x)
 }
 
+# What is asked of released moments, in which the factors of the data are known.
+asked_of <- function(moments, formula) declared_text(formula, known = as.list(moments$factors))
+
 #' @rdname moments
 #' @export
 regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, name = NULL, joint = NULL,
                        cov_type = NULL, count_effects = NULL, family = NULL) {
+  if (is.function(family) || inherits(family, "family")) {
+    refuse("parameter", "family is one of glm(); give its link as text: family = \"logit\"")
+  }
   names_of <- function(x) if (inherits(x, "formula")) all.vars(x) else x # ~ village + year, as for ols()
   said <- list(
     where = where, weights = names_of(weights), cluster = names_of(cluster), name = name, family = family, joint = joint,
@@ -185,7 +193,7 @@ read_moments <- function(path) dprct_call("moments_read", path = file_name(path)
 #' @export
 margins <- function(formula, moments, family = "logit") {
   found <- dprct_call("moments_margins",
-    moments = check_moments(moments), formula = declared_text(formula), family = family,
+    moments = check_moments(moments), formula = asked_of(moments, formula), family = family,
     .call = sys.call()
   )
   found$call <- plain_call(match.call())
@@ -196,7 +204,7 @@ margins <- function(formula, moments, family = "logit") {
 #' @export
 private_glm <- function(formula, moments, family = NULL, margins = NULL) {
   found <- dprct_call("moments_glm",
-    moments = check_moments(moments), formula = declared_text(formula), family = family,
+    moments = check_moments(moments), formula = asked_of(moments, formula), family = family,
     margins = margins, .call = sys.call()
   )
   found$call <- plain_call(match.call())
@@ -327,15 +335,15 @@ table_of_moments <- function(moments, outcomes, arms, given, call) {
 ols_of_moments <- function(formula, moments, cov_type, where, given, call) {
   rows <- intersect(c("weights", "weights_type", "absorb", "cluster", "subset"), given)
   if (length(rows)) {
-    refuse("parameter", sprintf(
-      "%s needs rows, and released moments hold none; leave it out, or give where = list(...)",
-      rows[1L]
+    refuse("parameter", paste0(
+      rows[1L], " needs rows, and released moments hold none; leave it out",
+      if (rows[1L] == "subset") ", or give where = list(...)"
     ), call)
   }
   if (is_instrumented(formula)) {
     refuse("formula", "ols() takes no instruments; give this formula to iv()", call)
   }
-  read <- if (inherits(formula, "dprct_regression")) list(text = declared_text(formula)) else {
+  read <- if (inherits(formula, "dprct_regression")) list(text = asked_of(moments, formula)) else {
     formula_text(formula, spelled = TRUE, known = as.list(moments$factors))
   }
   found <- dprct_call("moments_fit",

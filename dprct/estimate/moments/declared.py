@@ -839,7 +839,7 @@ def check_options(
         if column.is_text != said:
             raise ParameterError(
                 f"{regression.title!r}: ``where=`` compares {name!r} with text, but its values "
-                "are numbers; leave out the quotes"
+                "are numbers; write the number, not its label, without quotes"
                 if said
                 else f"{regression.title!r}: ``where=`` treats {name!r} as a number, but it is "
                 f'text; write ``{name} == "a"``, or give a column of codes'

@@ -51,14 +51,25 @@ def moments_record(moments: Moments) -> Record:
 
 
 def _factors(moments: Moments) -> dict[str, list[str]]:
-    """Columns released by their levels alone, with the labels where all are public, else none."""
+    """Columns that are factors in R, with the labels where all are public, else none.
+
+    They are those released by their levels alone, those of declared formulas that are factors in
+    all of these, and treatment by the labels of codes from 1 on, as R has them.
+    """
     parts = [part for place in moments.layout.places for part in place.variable.parts]
     found = {part.column.name: list[str]() for part in parts if part.level is not None}
-    for name in found:
+    declared = [one.formula for one in moments.declared] + [one.formula for one in moments.models]
+    parsed = [parse(text, functions=True, structural=True) for text in declared]
+    factors = [factor for one in parsed for term in one.terms for factor in term]
+    plain = {name for factor in factors if factor.kind != "C" for name in factor.names}
+    found |= {factor.names[0]: [] for factor in factors if factor.kind == "C"}
+    for name in {*found, *moments.treatment}.intersection(moments.schema.names):
         labels = moments.schema.labels_of(name)
-        if moments.schema.column(name).confirmed and [*labels] == [*range(1, len(labels) + 1)]:
+        known = moments.schema.column(name).confirmed and [*labels] == [*range(1, len(labels) + 1)]
+        if labels and known:
             found[name] = [shown(words) for words in labels.values()]
-    return {name: labels for name, labels in found.items() if name not in moments.columns}
+    hidden = plain.union(moments.columns)
+    return {name: labels for name, labels in found.items() if name not in hidden}
 
 
 @revives("dprct_moments")

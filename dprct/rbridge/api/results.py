@@ -216,7 +216,7 @@ def estimate_record(result: LinearResults, *classes: str, live: Any = None) -> R
             "guarantee": guarantee_record(result.guarantee),
             "tidy": result.tidy(),
             "glance": result.glance(),
-            "text": result.summary(),
+            "text": r_name_of(result.summary()),
         },
         live=result if live is None else live,
     )
@@ -281,7 +281,7 @@ def result_text(result: Any, width: float) -> str | None:
         table = spelled(shown.estimates, None).summary()
         return r_words(_release_text(shown).replace(str(table), table.as_text(columns)))
     made = shown.summary() if hasattr(shown, "summary") else None
-    return made.as_text(columns) if isinstance(made, Summary) else None
+    return r_name_of(made.as_text(columns)) if isinstance(made, Summary) else None
 
 
 @export("result_tidy")

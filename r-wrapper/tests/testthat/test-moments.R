@@ -179,6 +179,38 @@ test_that("released moments speak R: terms, labels of factors, predictions and t
   expect_no_match(paste(capture.output(print(m)), collapse = " "), "``", fixed = TRUE)
 })
 
+test_that("a treatment that is a factor stays one in released moments", {
+  skip_without_python()
+  n <- 1200
+  d <- data.frame(
+    y.end = 50 + sin(1:n), took = (1:n %/% 3) %% 2, male = (1:n %/% 6) %% 2,
+    arm = factor(c("none", "info", "cash")[1 + 1:n %% 3], levels = c("none", "info", "cash"))
+  )
+  d <- declare(d,
+    y.end = list(bounds = c(0, 100), sd = 1, centre = 50, missing = "never"),
+    took = list(levels = 0:1, missing = "never"), male = list(levels = 0:1, missing = "never"),
+    arm = list(levels = c("none", "info", "cash"), missing = "never")
+  )
+  simple <- design_simple(1:3, arm = "arm")
+  m <- fit(private_moments(d, columns = "y.end", assignment = simple, control = 1), epsilon = 50, delta = 1e-6)
+  found <- ols(y.end ~ arm, m)
+  expect_identical(names(coef(found)), names(coef(lm(y.end ~ arm, d))))
+  expect_equal(unname(coef(found)), unname(coef(ols(y.end ~ factor(arm), m))))
+
+  logit <- regression(took ~ arm, family = "logit")
+  model <- private_moments(d,
+    formulas = list(y.end ~ arm + male, logit), assignment = simple, neighbors = "replace-one-design-public"
+  )
+  m <- fit(model, epsilon = 8, delta = 1e-6)
+  found <- ols(y.end ~ arm + male, m)
+  expect_equal(unname(coef(found)), unname(coef(ols(y.end ~ factor(arm) + male, m))))
+  expect_length(coef(private_glm(took ~ arm, m)), 3L)
+  printed <- paste(capture.output(print(found), summary(found)), collapse = " ")
+  expect_match(printed, "factor(arm)", fixed = TRUE)
+  expect_no_match(printed, "C(arm)", fixed = TRUE)
+  expect_error(private_glm(y.end ~ arm, m), "as regression(..., family = ...)", fixed = TRUE)
+})
+
 test_that("what moments cannot do is refused in one sentence", {
   skip_without_python()
   expect_error(moments_model(sd = list(re78 = 6500)), "sd is a fact of a column: declare it with",
@@ -186,8 +218,11 @@ test_that("what moments cannot do is refused in one sentence", {
   )
   m <- fit(moments_model(), epsilon = 8, delta = 1e-6, rng = 1)
   expect_error(ols(re78 ~ educ, m), "was not released", class = "dprct_error")
-  expect_error(ols(re78 ~ age, m, cluster = ~treat), "needs rows", class = "dprct_parameter_error")
-  expect_error(ols(re78 ~ age, m, subset = age > 3), "needs rows", class = "dprct_parameter_error")
+  expect_error(ols(re78 ~ age, m, cluster = ~treat), "leave it out$", class = "dprct_parameter_error")
+  expect_error(ols(re78 ~ age, m, subset = age > 3), "where = list", class = "dprct_parameter_error")
+  expect_error(regression(re78 ~ age, family = binomial()), "give its link as text",
+    class = "dprct_parameter_error"
+  )
   expect_error(ols(re78 ~ age, nsw(), where = list(black = 1)), "subset",
     class = "dprct_parameter_error"
   )
