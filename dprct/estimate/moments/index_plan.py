@@ -219,7 +219,7 @@ def _planned_loads(some: Some | None) -> tuple[float, float]:
     share = max(float(share_of(some.kinds)[some.holds].sum()), 1e-3)
     if some.weight is None:
         return share, share
-    mean, square = declared_loads(some.weight, (some.weight.bounds or (0.0, 1.0))[1])
+    mean, square = declared_loads(some.weight)
     return share * mean, share * square
 
 

@@ -75,7 +75,7 @@ def with_members(
     def chosen(one: BoundStep) -> Chosen:
         loads = 1.0, 1.0
         if (weight := one.step.weighing) is not None:
-            loads = declared_loads(weight.parts[0].column, weight.bounds[1])
+            loads = declared_loads(weight.parts[0].column)
         here, who = holds[one.step.title], one.step.choosing or one.step.present
         within = _arms_of_blocks(one) if one.step.within and not arms else None
         more, parts = _products(one) if within is None else (within[1], np.zeros(0))
@@ -114,12 +114,13 @@ def possible(condition: str | None, columns: Mapping[str, Column]) -> bool:
     return not of_levels or float(share_of(kinds)[kinds.holds(condition)].sum()) > 0
 
 
-def declared_loads(weight: Column, most: float) -> tuple[float, float]:
+def declared_loads(weight: Column) -> tuple[float, float]:
     """Mean of weights and of their squares, over the largest, by what is declared of them."""
-    low, high = weight.bounds or (0.0, 1.0)
+    ends = sorted(weight.bounds or map(float, weight.levels or (0.0, 1.0)))
+    low, high = ends[0], ends[-1]
     mean = (low + high) / 2 if weight.centre is None else weight.centre
     sd = weight.sd or (high - low) / 4
-    return mean / most, (mean**2 + sd**2) / most**2
+    return mean / high, (mean**2 + sd**2) / high**2
 
 
 def share_of(kinds: Kinds) -> Array:

@@ -15,6 +15,7 @@ import pytest
 import dprct
 from dprct import Column, Moments, PrivateMoments, Regression, Schema
 from dprct.errors import ParameterError
+from dprct.estimate.moments.members import declared_loads
 
 NEVER: Any = {"missing": ()}
 BINARY: Any = {"type": "byte", "levels": (0.0, 1.0), **NEVER}
@@ -296,3 +297,9 @@ def test_joint_tests_across_people_of_private_conditions_are_refused() -> None:
     asked = [Regression("y ~ treat", where=f"female == {k}", joint="both") for k in (0, 1)]
     with pytest.raises(ParameterError, match="is of people whom private columns choose"):
         model(assignment=PEOPLE, formulas=asked)
+
+
+def test_weights_with_levels_are_planned_as_weights_within_the_same_bounds() -> None:
+    levels, bounds = Column("w", levels=(1.0, 2.0, 3.0)), Column("w", bounds=(1, 3))
+    assert declared_loads(levels) == declared_loads(bounds)
+    assert declared_loads(levels)[0] == pytest.approx(2 / 3)
