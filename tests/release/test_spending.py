@@ -108,12 +108,14 @@ def test_an_interruption_after_the_charge_keeps_the_charge(
 
 def test_the_released_state_is_saved_with_its_entry(model: ReleaseModel[Any, Any, Any]) -> None:
     accountant = Accountant(1, unit="household")
-    model.fit(1, accountant=accountant, confirm=True)
+    found = model.fit(1, accountant=accountant, confirm=True)
     (entry,) = accountant.ledger
+    assert entry.method == model.method
     state = accountant.recover(entry.id)
     assert isinstance(state, dict)
-    assert state["columns"] == ["got", "arm", "age", "region"]
-    assert entry.method == model.method
+    assert "counts" in state["drawn"]["fields"]
+    assert model.resume(entry.id, accountant=accountant).guarantee == found.guarantee
+    assert len(accountant.ledger) == 1
 
 
 def test_ten_tenths_fit_and_an_eleventh_does_not(model: ReleaseModel[Any, Any, Any]) -> None:

@@ -225,6 +225,8 @@ class Auditor:
                         found |= seen(model.resume(entry.id, accountant=accountant), "resumed")
             except DprctError as error:
                 found[REFUSED] = f"{type(error).__name__}: {error}"
+                if accountant.ledger:  # alike or not, nobody gets what was paid for
+                    found[f"{TRANSCRIPT}charged, then {found[REFUSED]}"] = True
             except Finding as unlike:
                 found[f"{TRANSCRIPT}{unlike}"] = forced is None
         for entry in accountant.ledger:

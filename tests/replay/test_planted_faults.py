@@ -589,7 +589,7 @@ UNDER_CASES: dict[str, tuple[Any, str, str]] = {
         "AnalyticGaussian: moved by",
     ),
     "a refusal by an arm": (refusal_by_an_arm, HIDDEN_ARMS, "constructor: "),
-    "a refusal after a draw": (refusal_after_a_draw, HIDDEN_ARMS, "after the fit: refused"),
+    "a refusal after a draw": (refusal_after_a_draw, HIDDEN_ARMS, "charged, then "),
 }
 """Faults that once passed every case, and the case whose own pairs find them now."""
 
