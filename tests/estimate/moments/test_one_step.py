@@ -371,7 +371,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where='female == "a"')]},
-        "compares 'female' with text, but its values are numbers; write the number, not its label, without quotes",
+        "compares 'female' with text, but its values are numbers; write the number, not its label, "
+        "without quotes",
     ),
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where="missing(y)")]},
