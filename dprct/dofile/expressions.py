@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -88,7 +89,7 @@ V = TypeVar("V")
 
 
 @dataclass(slots=True)
-class Grammar(Generic[V]):
+class Grammar(ABC, Generic[V]):
     """Expressions of Stata; what their parts mean is said by those who read them.
 
     ``!`` binds closest, then ``^``, signs, products, sums, comparisons, ``&`` and ``|``.
@@ -196,26 +197,26 @@ class Grammar(Generic[V]):
                 raise Refused(UNREAD)
         return given
 
-    def _joined(self, mark: str, parts: list[V]) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def _joined(self, mark: str, parts: list[V]) -> V: ...
 
-    def _compared(self, x: V, mark: str, y: V) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def _compared(self, x: V, mark: str, y: V) -> V: ...
 
-    def _computed(self, x: V, mark: str, y: V) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def _computed(self, x: V, mark: str, y: V) -> V: ...
 
-    def _minus(self, x: V) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def _minus(self, x: V) -> V: ...
 
-    def _not(self, x: V) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def _not(self, x: V) -> V: ...
 
-    def _constant(self, kind: str, text: str) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def _constant(self, kind: str, text: str) -> V: ...
 
-    def _named(self, name: str, depth: int) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def _named(self, name: str, depth: int) -> V: ...
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -354,16 +355,16 @@ def effects_plot(
     return list(axes)
 
 
-class ByOutcome(Checked):
+class ByOutcome(Checked, ABC):
     """Results that are drawn with a panel for each outcome."""
 
     __slots__ = ()
 
     guarantee: Guarantee
 
+    @abstractmethod
     def _panels(self) -> Sequence[tuple[str, Sequence[str], Sequence[Drawn]]]:
         """Outcomes with the names and the effects of each."""
-        raise NotImplementedError
 
     def plot(
         self,

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -202,7 +203,7 @@ def labelled(
     }
 
 
-class Shown(Checked):
+class Shown(Checked, ABC):
     """Results that print themselves as a table: as text, in a notebook, and as LaTeX.
 
     A class has :meth:`grid`; everything that writes the table is the same for all.
@@ -210,9 +211,9 @@ class Shown(Checked):
 
     __slots__ = ()
 
+    @abstractmethod
     def grid(self, alpha: float = 0.05) -> Grid:
         """Return the table, ready to be written in any format."""
-        raise NotImplementedError
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return the table of results; equal results print the same text.

@@ -10,6 +10,7 @@ other: the set may be an interval, two rays, the whole line, or empty.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -83,7 +84,7 @@ def _written(low: float, high: float) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AndersonRubin:
+class AndersonRubin(ABC):
     """The test that y - lambda d has no coefficient on any instrument, for every lambda."""
 
     instruments: int  # K
@@ -92,9 +93,9 @@ class AndersonRubin:
     center: float
     unit: float
 
+    @abstractmethod
     def statistic(self, angle: float) -> float:
         """Return the chi-square(K) of the instruments in the direction of an angle."""
-        raise NotImplementedError
 
     def of(self, value: float) -> float:
         """Return the statistic at an effect."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,7 +56,7 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PublicGroups(Checked):
+class PublicGroups(Checked, ABC):
     """Groups of a release, and which of them are meant: the public facts of ``dprct.Moments``."""
 
     layout: Layout
@@ -86,17 +87,17 @@ class PublicGroups(Checked):
         return arm_contrasts(self.arms)
 
     @property
+    @abstractmethod
     def blocks(self) -> tuple[str, ...]:
         """What tells public blocks apart, each of which weighs as much as it has rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _means(self, groups: list[int]) -> CellMeans:
         """Means of groups together."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _rows(self, groups: list[int], outcomes: Sequence[str]) -> Sequence[float]:
         """Rows of groups by which their block weighs, of every outcome."""
-        raise NotImplementedError
 
     def _inflated(self, cell: CellMeans, groups: list[int]) -> CellMeans:
         """Means with the sampling error that the design gives them."""
