@@ -185,7 +185,8 @@ def check_fates(schema: Schema, rows: int) -> None:
     if open_ones:
         raise SchemaError(
             f"no fate declared for: {', '.join(open_ones)}; declare modelled, filler, withheld, "
-            "key, public or drop for each (``schema.declare_rest('withheld')`` for all)"
+            "key, public or drop for each (or, once the columns of the model have "
+            "theirs, ``schema.declare_rest('withheld')`` for the rest)"
         )
     for column in schema.columns:
         if column.derived is not None:
