@@ -11,7 +11,7 @@
 #   make check-all  everything: check, test-versions, audit, torture (where it is), benchmarks, release
 #   make release build sdist, wheel, R package, site, bill of materials and checksums, and try each, into dist;
 #                refused while blanks of the owner are open: REHEARSAL=1 builds all the same
-#   make bench   benchmarks, as ratios to a stated baseline in the same run
+#   make bench   benchmarks, as ratios to a stated baseline in the same run (ONCE=1: each once, untimed)
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make house   the code in numbers: lengths, importers, files and calls on four common paths
 #   make audit   end-to-end privacy audits and replays, which take long; their table is docs/audit.md
@@ -88,8 +88,8 @@ types: $(dev)
 
 bench: $(dev)
 	$(pytest) tests/benchmarks -o norecursedirs='.*' -o addopts="--import-mode=importlib" \
-		-p no:randomly --benchmark-only --benchmark-group-by=group --benchmark-columns=min,median,rounds \
-		$(PYTEST_ARGS)
+		-p no:randomly $(if $(ONCE),--benchmark-disable,--benchmark-only) \
+		--benchmark-group-by=group --benchmark-columns=min,median,rounds $(PYTEST_ARGS)
 
 bench-scale: $(dev)
 	$(VENV)/bin/python scripts/bench_scale.py $(BENCH_ARGS)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.io import compare
+from dprct.io.compare import compare
 from dprct.io.stata import read_dta, write_dta
 from dprct.schema import Column, Schema
 
