@@ -127,10 +127,6 @@ class ValidArms:
             return None
         return tuple(found.tolist())
 
-    def values(self, place: int) -> dict[str, float]:
-        """Values of the columns in an arm."""
-        return {column: float(k == place) for k, column in enumerate(self.columns, 1)}
-
     def rows_of(self, among: Places, outcome: int) -> int | None:
         """How many rows of some arms have an outcome, where that is known."""
         return sum(self.rows[outcome][place] for place in among) if self.rows else None

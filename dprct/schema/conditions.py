@@ -262,8 +262,7 @@ def divided_by(text: str, public: Collection[str]) -> tuple[str | None, str | No
     >>> divided_by("wave == 2 and female == 1 and (age > 9 or wave == 1)", {"wave"})
     ('wave == 2', 'female == 1 and (age > 9 or wave == 1)')
     """
-    tree = parse(text, "where", CONDITION)
-    parts = tree.values if isinstance(tree, ast.BoolOp) and _joins(tree, ast.And) else [tree]
+    parts = _parts(parse(text, "where", CONDITION))
     known = [part for part in parts if names_in(part) <= {*public}]
     others = [part for part in parts if part not in known]
     inner, outer = (ast.unparse(_all(part)) if part else None for part in (known, others))
@@ -295,9 +294,23 @@ def reduced(text: str, there: Collection[str]) -> str | None:
     left = _folded(parse(text, "where", CONDITION), set(there))
     if isinstance(left, bool):
         return "" if left else None
-    joined = left.values if _joins(left, ast.And) else [left]  # type: ignore[attr-defined]
-    parts = sorted({ast.unparse(part): part for part in joined}.items())
+    parts = sorted({ast.unparse(part): part for part in _parts(left)}.items())
     return ast.unparse(_all([part for _, part in parts]))
+
+
+def parts_of(text: str) -> list[str]:
+    """Return the parts of a condition that ``and`` joins.
+
+    Examples
+    --------
+    >>> parts_of("female == 1 and (age > 9 or late)")
+    ['female == 1', 'age > 9 or late']
+    """
+    return [ast.unparse(part) for part in _parts(parse(text, "where", CONDITION))]
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.values if isinstance(node, ast.BoolOp) and _joins(node, ast.And) else [node]
 
 
 def _joins(node: ast.expr, how: type[ast.boolop]) -> bool:

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dprct.certificate.certificate import MARGINAL
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
 from dprct.dofile.memory import multiplied
@@ -30,7 +32,7 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
-from dprct.schema.conditions import as_in_stata, condition, named, reduced
+from dprct.schema.conditions import as_in_stata, condition, meets, named, parts_of, reduced
 from dprct.study.do_columns import how_released
 from dprct.study.index_verdicts import (
     COMMANDS,
@@ -56,10 +58,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.results import Moments
     from dprct.schema.schema import Schema
 
-_EQUAL = re.compile(r"\(?(?P<name>[A-Za-z_]\w*)==(?P<level>-?\d+(?:\.\d*)?)\)?")
-
-
-_ALONE = re.compile(r"(?P<no>not )?(?P<name>[A-Za-z_]\w*)")
 _PREPARED = ("merge", "append", "reshape", "collapse")
 
 
@@ -417,18 +415,20 @@ class Served:
 
     def _where(self, row: Regression) -> list[str] | None:
         """Return the groups that a regression is run on; None where these are not released."""
-        found = []
         left = self._condition(row)  # without what holds in all rows
-        listed = row.sample.split("&") if left is None else left.split(" and ")
-        for part in filter(None, listed):
-            alone = _ALONE.fullmatch(part)
-            text = f"{alone['name']}=={int(not alone['no'])}" if alone else part.replace(" ", "")
-            said = _EQUAL.fullmatch(text)
-            if said is None or float(said["level"]) not in self.groups.get(said["name"], ()):
+        if left is None:
+            return None
+        found = []
+        for part in parts_of(left) if left else []:
+            name, *others = named(part)
+            levels = [np.nan if level is None else level for level in self.groups.get(name, ())]
+            if others or any(isinstance(level, str) for level in levels):
                 return None
-            if alone and not {*self.groups[said["name"]]} <= {0.0, 1.0}:
+            values = np.array(levels, np.float64)
+            met = values[meets(part, {name: values}, len(values))]
+            if len(met) != 1 or np.isnan(met[0]):
                 return None
-            found.append(f"{said['name']}={float(said['level']):g}")
+            found.append(f"{name}={met[0]:g}")
         for name in row.groups.split():
             if name not in self.groups:
                 return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 import re
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from dprct import disk
 from dprct.certificate.certificate import (
@@ -27,6 +28,7 @@ from dprct.certificate.valid_regressions import (
 )
 from dprct.dofile.regression import SMALL
 from dprct.dofile.varlists import bare_names, product_of
+from dprct.errors import DprctError
 from dprct.estimate.experiment import blocks_of
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.estimate.moments.results import Moments
@@ -34,7 +36,7 @@ from dprct.formula import parse
 from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
 from dprct.lazy import pandas as pd
-from dprct.schema.conditions import reduced
+from dprct.schema.conditions import condition, meets, named, reduced
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedAsked
@@ -66,19 +68,7 @@ _STEPS = {
     "expand": "rows are repeated",
     "sample": "the rows are a random sample of the released ones",
 }
-_COMPARISON = re.compile(
-    r"(?P<name>[A-Za-z_]\w*)(?P<how>==|!=|~=|<=|>=|<|>)(?P<number>-?\d+(?:\.\d*)?|\.)"
-)
 _LEVEL = re.compile(r'(?P<name>[A-Za-z_]\w*) *== *(?P<value>"[^"]*"|-?\d+(?:\.\d*)?)')
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "~=": operator.ne,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 _ARM = re.compile(r"C\((\w+)\)\[.*\]")
 _COARSE = "the file keeps the distribution of its columns, coarsely, and no coefficient"
 _NUMBERS = "the method makes a document of numbers, on which no do-file runs"
@@ -116,7 +106,7 @@ class Released:
     def holds(self, condition: str) -> bool:
         """Whether a condition on rows holds for every row by public facts: it selects nothing.
 
-        What is not comparisons of public columns with numbers, joined by ``&``, is not known.
+        What is not conditions on public columns, each on one and joined by ``&``, is not known.
 
         Examples
         --------
@@ -163,55 +153,36 @@ class Released:
         """Return the arms to whose rows a condition confines a regression.
 
         None where it is no condition on the columns of the arms alone, or holds in all of them.
-        Comparisons with numbers are read, joined by ``&``, and these by ``|``.
         """
         sizes = None if self.valid is None else self.valid.sizes
         if sizes is None or row.remade or row.groups or not row.sample:
             return None
-        text = row.sample.replace(" ", "")
-        text = text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
-        parts = re.split(r"[&|]", text)
-        if any(part.count("(") != part.count(")") for part in parts):  # of several comparisons
+        words = _read(row.sample)
+        if words is None or not named(words) <= {*sizes.columns}:
             return None
-        comparisons = [_compared(part) for part in parts]
-        names = [found["name"] for found in comparisons if found is not None]
-        if len(names) < len(comparisons) or not {*names} <= {*sizes.columns}:
-            return None
-        ways = [[*map(_compared, way.split("&"))] for way in text.split("|")]
-        places = tuple(
-            place
-            for place in range(1 + len(sizes.columns))
-            if any(all(_meets(one, sizes.values(place)) for one in way) for way in ways)
-        )
+        every = np.arange(1 + len(sizes.columns))
+        columns = {name: (every == at) * 1.0 for at, name in enumerate(sizes.columns, 1)}
+        places = tuple(np.flatnonzero(meets(words, columns, len(every))).tolist())
         if not 1 < len(places) <= len(sizes.columns):
             return None
         return SomeArms(sizes.columns, places)
 
     def _always(self, part: str) -> bool:
-        found = _compared(part)
-        if found is None:
-            return False
+        words = _read(part)
+        name, *others = ("",) if words is None else named(words)
         # rows of the parts are those that match, so that a merge finds all of them in both
-        values = (
-            (3.0,) if found["name"] == "_merge" and self.parts else self.values.get(found["name"])
-        )
-        if not values:
+        values = (3.0,) if name == "_merge" and self.parts else self.values.get(name, ())
+        if words is None or others or not values:
             return False
-        return all(_meets(found, {found["name"]: value}) for value in values)
+        return bool(meets(words, {name: np.array(values)}, len(values)).all())
 
 
-def _compared(part: str) -> re.Match[str] | None:
-    """Return the parts of a comparison of a column with a number; None of anything else."""
-    return _COMPARISON.fullmatch(part.replace(" ", "").removeprefix("(").removesuffix(")"))
-
-
-def _meets(comparison: re.Match[str] | None, values: Mapping[str, float]) -> bool:
-    """Whether a comparison holds in rows with these values."""
-    if comparison is None:
-        return False
-    said = comparison["number"]
-    number = math.inf if said.startswith(".") else float(said)
-    return _COMPARE[comparison["how"]](values[comparison["name"]], number)
+def _read(part: str) -> str | None:
+    """Return a condition of a do-file as it is spelled here; None of one that is not read."""
+    try:
+        return condition(part)
+    except DprctError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,7 @@ CASES = [
     ("reghdfe score tutor age, absorb(grade)", "effects only", "reghdfe counts"),
     ("reg score tutor if age > 9", "artefact", "age > 9; no such group"),
     ("reg score tutor if girl==2", "artefact", "no such group"),
+    ("replace girl = 0 if age > 9\nreg age tutor if girl==1", "artefact", "no such group"),
     ("reg age tutor if tutor==1", "artefact", "tutor is the same in all rows"),
     ("bysort grade: reg score tutor", "artefact", "by grade; no such group"),
     ("gen la = log(age)\nreg score tutor la", "artefact", "makes la (log(age))"),
