@@ -17,10 +17,10 @@ from dprct.annotations import STUDY_FILE
 from dprct.app.forms import KINDS, LISTED
 from dprct.app.words import FACTS, meanings
 from dprct.schema.facts import BuiltFrom, Fate, Role
+from dprct.schema.keys import is_required, keys_of
 from dprct.study.asked import DESIGN, given_elsewhere, needs_formula, parts_of, spec_of, titled
 from dprct.study.methods import ESTIMATES, METHODS, STRICT
 from dprct.study.prepare import STEPS
-from dprct.study.sections import is_required, keys_of
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from dprct.annotations import LISTS, STUDY_FILE, WRONG
 from dprct.errors import StudyError
 from dprct.schema.facts import DECLARABLE, BuiltFrom, Fate, Role
-from dprct.study.sections import keys_of
+from dprct.schema.keys import keys_of
 
 if TYPE_CHECKING:
     from dprct.annotations import Kinds

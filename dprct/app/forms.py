@@ -9,6 +9,7 @@ from dprct.app.fields import choices_of, shown_value
 from dprct.app.words import HELP, IN_A_SURVEY, METHOD_NAMES, label, meanings, plain, takes
 from dprct.estimate.moments.declared import Regression
 from dprct.schema.columns import Unit
+from dprct.schema.keys import is_required, keys_of
 from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of, taken
 from dprct.study.declared_tables import TableSpec
 from dprct.study.informed_section import InformedSection
@@ -17,14 +18,7 @@ from dprct.study.prepare import STEPS as ROW_STEPS
 from dprct.study.prepare import Preparation, kind_of_step
 from dprct.study.readme import Availability
 from dprct.study.release_section import PackageSpec
-from dprct.study.sections import (
-    DesignSection,
-    ReleaseSection,
-    Scope,
-    TotalBudget,
-    is_required,
-    keys_of,
-)
+from dprct.study.sections import DesignSection, ReleaseSection, Scope, TotalBudget
 from dprct.study.study import Declaration, Header
 
 if TYPE_CHECKING:

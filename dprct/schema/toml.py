@@ -12,10 +12,12 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Table, Whitespace
 
 from dprct import disk
+from dprct.annotations import kinds_of
 from dprct.errors import ParameterError, SchemaError, marked
 from dprct.missing import MISSING_CODES
 from dprct.schema.columns import Code, Column, FileFacts, Unit, shown
 from dprct.schema.facts import check_storage_type
+from dprct.schema.keys import check_keys, made_of, value_of
 from dprct.schema.schema import Schema, declared
 from dprct.schema.seal import Seal
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 VERSION = 1
 _HEADER_FACTS = ("type", "value_label")
 _FILE = ("release", "byteorder", "label", "timestamp", "sorted_by", "rows")
-_WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false"}
+_TEXT, _SETS = kinds_of("str"), kinds_of("Mapping[str, Mapping[str, str]]")
 _TOP = ("version", "dataset_id", "opened", "unit", "seal", "file", "columns", "value_labels",
         "characteristics")  # fmt: skip
 
@@ -170,7 +172,7 @@ def column_facts(column: Column) -> dict[str, Any]:
 def from_document(document: Mapping[str, Any]) -> Schema:
     """Return the schema that :func:`to_document` described."""
     document = _read(document)
-    _check_keys(document, _TOP, "the schema file")
+    check_keys(document, _TOP, "the schema file", SchemaError)
     if "version" not in document:
         raise SchemaError(f"the line version = {VERSION} is missing; write it at the top")
     if document["version"] != VERSION:
@@ -178,80 +180,61 @@ def from_document(document: Mapping[str, Any]) -> Schema:
             f"schema version {document['version']!r}; this release reads version = {VERSION}"
         )
     columns = _table(document, "columns")
-    schema = Schema(
-        columns=tuple(column_from(name, _table(columns, name)) for name in columns),
-        file=_file_from(document),
-        dataset_id=_fact(document, "dataset_id", str, None, "the schema file"),
-        unit=unit_from(_table(document, "unit")),
-        seal_of=_seal_from(_table(document, "seal")) if "seal" in document else None,
-        opened=_fact(document, "opened", bool, False, "the schema file"),
-    )
+    parts: dict[str, Any] = {
+        "columns": tuple(column_from(name, _table(columns, name)) for name in columns),
+        "file": _file_from(document),
+        "unit": unit_from(_table(document, "unit")),
+        "seal_of": made_of(Seal, document["seal"], "[seal]", SchemaError)
+        if "seal" in document
+        else None,
+    }
+    own = {name: document[name] for name in ("dataset_id", "opened") if name in document}
+    schema: Schema = made_of(Schema, own, "the schema file", SchemaError, given=parts)
     seal = schema.seal_of
     return schema if seal is None or seal.sha256 == schema.digest() else schema.unsealed()
 
 
 def unit_from(facts: Mapping[str, Any]) -> Unit:
     """Return the unit that a ``[unit]`` table describes."""
-    _check_keys(facts, tuple(f.name for f in fields(Unit)), "[unit]")
     try:
-        return Unit(**facts)
+        unit: Unit = made_of(Unit, facts, "[unit]", SchemaError)
     except ParameterError as error:
         raise SchemaError(f"[unit]: {marked(error)}") from None
+    return unit
 
 
 def column_from(name: str, facts: Mapping[str, Any]) -> Column:
     """Return the column that a ``[columns.NAME]`` table of a schema file describes."""
     storage = facts.get("type", "double")
     check_storage_type(storage, name)
-    value_label = _fact(facts, "value_label", str, "", f"[columns.{name}]")
+    said = facts.get("value_label", "")
+    value_label = value_of(said, _TEXT, f"[columns.{name}] value_label", SchemaError)
     rest = {key: value for key, value in facts.items() if key not in _HEADER_FACTS}
     return declared(Column(name, storage, value_label=value_label), rest)
 
 
 def _file_from(document: Mapping[str, Any]) -> FileFacts:
-    facts, where = _table(document, "file"), "[file]"
-    _check_keys(facts, _FILE, where)
-    byteorder = facts.get("byteorder", "<")
-    if byteorder not in ("<", ">"):
-        raise SchemaError(f"byteorder in {where} is not allowed; give '<' or '>'")
     sets = _table(document, "value_labels")
-    return FileFacts(
-        release=_fact(facts, "release", int, 118, where),
-        byteorder=byteorder,
-        label=_fact(facts, "label", str, "", where),
-        timestamp=_fact(facts, "timestamp", str, "", where),
-        sorted_by=tuple(_texts(facts.get("sorted_by", []), "sorted_by in [file]")),
-        value_labels={
-            name: {
-                _code(code): _fact(labels, code, str, "", f"[value_labels.{name}]")
-                for code in labels
-            }
-            for name, labels in ((name, _table(sets, name)) for name in sets)
+    given = {
+        "value_labels": {
+            name: {_code(code): text for code, text in labels.items()}
+            for name, labels in value_of(sets, _SETS, "[value_labels]", SchemaError).items()
         },
-        characteristics=tuple(
-            _characteristic(entry) for entry in _list(document.get("characteristics", []))
-        ),
-        rows=_fact(facts, "rows", int, None, where),
+        "characteristics": tuple(map(_characteristic, _list(document.get("characteristics", [])))),
+    }
+    file: FileFacts = made_of(
+        FileFacts, _table(document, "file"), "[file]", SchemaError, given=given
     )
-
-
-def _seal_from(facts: Mapping[str, Any]) -> Seal:
-    _check_keys(facts, tuple(f.name for f in fields(Seal)), "[seal]")
-    return Seal(
-        at=_fact(facts, "at", str, "", "[seal]"),
-        sha256=_fact(facts, "sha256", str, "", "[seal]"),
-        before_opening=_fact(facts, "before_opening", bool, False, "[seal]"),
-        by=_fact(facts, "by", str, "", "[seal]"),
-        refused=_fact(facts, "refused", int, 0, "[seal]"),
-        passed=_fact(facts, "passed", int, 0, "[seal]"),
-    )
+    return file
 
 
 def _characteristic(entry: object) -> tuple[str, str, str]:
     keys = ("owner", "name", "text")
     if not isinstance(entry, Mapping) or set(entry) != set(keys):
         raise SchemaError(f"an entry of characteristics has to have {', '.join(keys)}; correct it")
-    owner, name, text = _texts([entry[key] for key in keys], "an entry of characteristics")
+    owner, name, text = (
+        value_of(entry[key], _TEXT, f"[[characteristics]] {key}", SchemaError) for key in keys
+    )
     return owner, name, text
 
 
@@ -268,25 +251,6 @@ def _list(value: object) -> list[Any]:
             f"characteristics is ``{type(value).__name__}``; give [[characteristics]]"
         )
     return value
-
-
-def _texts(value: object, what: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise SchemaError(f"{what} must be text; put it in quotation marks")
-    return value
-
-
-def _fact(table: Mapping[str, Any], key: str, kind: type, default: Any, where: str) -> Any:
-    value = table.get(key, default)
-    if value is not default and type(value) is not kind:
-        raise SchemaError(f"{key!r} in {where} is ``{type(value).__name__}``; give {_WORDS[kind]}")
-    return value
-
-
-def _check_keys(table: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> None:
-    unknown = [key for key in table if key not in allowed]
-    if unknown:
-        raise SchemaError(f"unknown key {unknown[0]!r} in {where}; allowed: {', '.join(allowed)}")
 
 
 def _code(text: str) -> Code:

@@ -15,8 +15,9 @@ from dprct.annotations import kinds_of_fields
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
 from dprct.model import Facts, Spec
 from dprct.release.release import modelled
+from dprct.schema.keys import is_required, keys_of
 from dprct.study.methods import METHODS, UNPROMISED, AnyModel, makes_file, spec_class
-from dprct.study.sections import check_index, design_from, is_required, keys_of, section
+from dprct.study.sections import check_index, design_from, section
 from dprct.study.wording import in_toml, spelled
 
 if TYPE_CHECKING:

@@ -1,19 +1,14 @@
-"""Sections of a study file: TOML tables that become frozen values, unknown keys refused.
-
-What a key takes is read from the annotations of the dataclass that the section becomes: a method's
-specification and its section of a study file cannot disagree.
-"""
+"""Sections of a study file that all methods share: design, release, budget, rows and columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dprct.annotations import STUDY_FILE, WRONG, Kinds, kinds_of_fields, spelled_in_toml
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
 from dprct.errors import (
     ColumnError,
@@ -21,12 +16,12 @@ from dprct.errors import (
     FormulaError,
     ParameterError,
     StudyError,
-    instead_of,
     marked,
 )
 from dprct.io.formats import is_file
 from dprct.model import ELSEWHERE, Spec
 from dprct.schema.expressions import holds, parents, parse
+from dprct.schema.keys import check_keys, made_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,64 +29,6 @@ if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-
-
-KEY = "key"
-"""In the metadata of a field: what it is called in a study file, in Python and in R."""
-
-
-def section(
-    kind: type[Any],
-    table: object,
-    where: str,
-    *,
-    given: Mapping[str, Any] | None = None,
-) -> Any:
-    """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types.
-
-    Messages call the table ``where``.  Fields that are ``given`` by other parts of the study file
-    are no keys here.
-    """
-    if not isinstance(table, Mapping):
-        raise StudyError(f"{where} must be a table; write its keys below {where}")
-    given = given or {}
-    known = {name: key for name, key in keys_of(kind).items() if key[0].name not in given}
-    elsewhere = ELSEWHERE if issubclass(kind, Spec) else {}
-    check_keys(table, tuple(known), where, elsewhere)
-    for name, (f, _) in known.items():
-        if name not in table and is_required(f):
-            raise StudyError(f"{where} lacks {name}; write {name} = ...")
-    values = {
-        known[name][0].name: _value(table[name], known[name][1], f"{where} {name}")
-        for name in table
-    }
-    return kind(**given, **values)
-
-
-def keys_of(kind: type[Any]) -> Mapping[str, tuple[Field[Any], Kinds]]:
-    """Return the fields of a dataclass that TOML can spell, each with the kinds that it takes.
-
-    A field whose metadata name a key is spelled so: its own name is taken by an attribute.
-    """
-    kinds = kinds_of_fields(kind)
-    found = {f.metadata.get(KEY, f.name): (f, spelled_in_toml(kinds[f.name])) for f in fields(kind)}
-    return {name: key for name, key in found.items() if key[1]}
-
-
-def is_required(key: Field[Any]) -> bool:
-    """Whether a field has no default."""
-    return key.default is MISSING and key.default_factory is MISSING
-
-
-def _value(value: object, kinds: Kinds, place: str) -> Any:
-    """Return a value of TOML as a field keeps it: lists as tuples."""
-    found = STUDY_FILE.read(value, kinds)
-    if found is WRONG:
-        if isinstance(value, Mapping) and [kind.name for kind in kinds] == ["Mapping"]:
-            for name, one in value.items():
-                _value(one, spelled_in_toml(kinds[0].items[1]), f"{place} {name}")
-        raise StudyError(f"{place} = ``{value!r}``; {STUDY_FILE.asks(kinds)}")
-    return found
 
 
 _FOLLOWS = {
@@ -102,17 +39,17 @@ _FOLLOWS = {
 """Keys that people look for, and where what they say comes from."""
 
 
-def check_keys(
-    table: Mapping[str, Any],
-    known: tuple[str, ...],
-    where: str,
-    elsewhere: Mapping[str, str] | None = None,
-) -> None:
-    """Refuse a key that is not known; say where it belongs, or which known one is closest."""
-    for key in table:
-        if key not in known:
-            hint = {**(elsewhere or {}), **_FOLLOWS}.get(str(key)) or instead_of(key, known)
-            raise StudyError(f"unknown key {key!r} in {where}; {hint}")
+def section(
+    kind: type[Any], table: object, where: str, *, given: Mapping[str, Any] | None = None
+) -> Any:
+    """Return the dataclass that a section of a study file spells; see :mod:`dprct.schema.keys`."""
+    elsewhere = {**(ELSEWHERE if issubclass(kind, Spec) else {}), **_FOLLOWS}
+    return made_of(kind, table, where, StudyError, given=given or {}, elsewhere=elsewhere)
+
+
+def check_sections(document: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """Refuse a section that no study file has."""
+    check_keys(document, known, "the study file", StudyError, _FOLLOWS)
 
 
 Arms = tuple[str | float, ...] | Mapping[str, tuple[str, ...]]

@@ -65,7 +65,7 @@ from dprct.study.sections import (
     ReleaseSection,
     Scope,
     TotalBudget,
-    check_keys,
+    check_sections,
     named,
     scope_from,
     section,
@@ -624,7 +624,7 @@ def load_study(path: str | Path, output: Path | None = None) -> Study:
 
 def study_from(document: Mapping[str, Any], path: Path) -> Study:
     """Return the study of a parsed TOML document; ``path`` is where it lies."""
-    check_keys(document, _SECTIONS, "the study file")
+    check_sections(document, _SECTIONS)
     check_identity(document)
     columns = document.get("columns", {})
     if not isinstance(columns, Mapping) or not all(

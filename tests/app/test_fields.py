@@ -8,8 +8,9 @@ from dprct.app.fields import fact, section_value, shown_fact, shown_value
 from dprct.app.forms import form
 from dprct.errors import StudyError
 from dprct.schema.facts import DECLARABLE
+from dprct.schema.keys import keys_of
 from dprct.study.asked import spec_of
-from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget, keys_of
+from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget
 
 
 @pytest.mark.parametrize(

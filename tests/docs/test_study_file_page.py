@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dprct.schema.facts import DECLARABLE
+from dprct.schema.keys import keys_of
 from dprct.study.asked import DESIGN, needs_formula, spec_of
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
-from dprct.study.sections import keys_of
 
 if TYPE_CHECKING:
     from pathlib import Path

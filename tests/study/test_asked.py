@@ -12,6 +12,7 @@ import pytest
 from dprct.errors import ParameterError, StudyError
 from dprct.model import Model, Spec
 from dprct.privacy.budget import Real  # noqa: TC001  # read from annotations
+from dprct.schema.keys import keys_of
 from dprct.study.asked import (
     DESIGN,
     asked_of,
@@ -19,7 +20,7 @@ from dprct.study.asked import (
     spec_of,
 )
 from dprct.study.methods import ESTIMATES
-from dprct.study.sections import ReleaseSection, keys_of, section
+from dprct.study.sections import ReleaseSection, section
 
 
 @dataclass(frozen=True, kw_only=True)

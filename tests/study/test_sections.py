@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from dprct.errors import StudyError
+from dprct.schema.keys import check_keys
 from dprct.study.declared_tables import Covariates, Families, Sizes  # noqa: TC001  # read at run
-from dprct.study.sections import check_keys, section
+from dprct.study.sections import section
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,6 @@ def test_what_is_no_table_is_refused() -> None:
 )
 def test_an_unknown_key_has_a_hint(key: str, hint: str) -> None:
     with pytest.raises(StudyError) as caught:
-        check_keys({key: 1}, ("name", "digits", "columns"), "[part]")
+        check_keys({key: 1}, ("name", "digits", "columns"), "[part]", StudyError)
     assert f"unknown key {key!r} in [part]" in str(caught.value)
     assert hint in str(caught.value)
