@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dprct.privacy.budget import Guarantee
-    from dprct.results.base import LinearResults
     from dprct.results.covariance import Array, Codes
     from dprct.schema import Schema
 
@@ -133,64 +132,6 @@ class BinaryResults(WithRatios, OrdinaryResults):
     def llr(self) -> float:
         """The likelihood ratio of all coefficients but the intercept, chi-square; Stata's LR."""
         return 2 * (self.llf - self.llnull)
-
-    def predict(
-        self, new_data: Any, *, interval: str | None = None, alpha: float = 0.05
-    ) -> pd.Series[float] | pd.DataFrame:
-        """Return probability or mean of new rows; the ends of an interval are the index's, mapped.
-
-        Raises
-        ------
-        ParameterError
-            As of :meth:`dprct.OLSResults.predict`; ``interval="prediction"`` does not exist.
-        """
-        found = OrdinaryResults.predict(self, new_data, interval=interval, alpha=alpha)
-        if isinstance(found, pd.Series):
-            return pd.Series(self._mean(found.to_numpy(np.float64)))
-        index = found["estimate"].to_numpy(np.float64)
-        ends = {
-            name: self._mean(found[name].to_numpy(np.float64)) for name in ("conf.low", "conf.high")
-        }
-        error = found["std.error"].to_numpy() * self._density(index)
-        return pd.DataFrame({"estimate": self._mean(index), "std.error": error, **ends})
-
-    def margins(self, variable: str, data: Any) -> LinearResults:
-        """Return the average effect of a variable on probability or mean; ``margins, dydx()``.
-
-        Parameters
-        ----------
-        variable : str
-            A column of the formula; of a factor the mean difference to the base.
-        data : DataFrame
-            The rows to average over, usually those of the fit.
-
-        Returns
-        -------
-        LinearResults
-            Errors by the delta method, with the normal law, as Stata prints them.
-
-        Raises
-        ------
-        ParameterError
-            If the variable is not in the formula.
-        """
-        frame, moves = self.moved(variable, data)
-        beta = self.params.to_numpy()
-        values, gradients = [], []
-        for move in moves.values():
-            if variable in self.levels:
-                base, other = move
-                values.append(float(np.mean(self._mean(other @ beta) - self._mean(base @ beta))))
-                each = self._density(other @ beta)[:, None] * other
-                gradients.append((each - self._density(base @ beta)[:, None] * base).mean(axis=0))
-                continue
-            X, slope = move
-            index, along = X @ beta, slope @ beta
-            values.append(float(np.mean(self._density(index) * along)))
-            bent = (self._slope_of_density(index) * along)[:, None] * X
-            gradients.append((bent + self._density(index)[:, None] * slope).mean(axis=0))
-        G = np.array(gradients)
-        return self.averaged(variable, list(moves), np.array(values), G, len(frame))
 
     @property
     def _family(self) -> str:

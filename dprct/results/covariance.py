@@ -64,6 +64,15 @@ class LeastSquares:
         """Observations less rank and absorbed parameters."""
         return self.nobs - self.rank - self.absorbed
 
+    def inference(self, X: Array, cov_type: str, ways: Sequence[Codes]) -> tuple[Array, float]:
+        """Covariance (k, k) and the degrees of freedom of tests, clustered in none to two ways.
+
+        ``X`` (n, k) is times the root of the weight, like the residuals.
+        """
+        if not ways:
+            return HETEROSKEDASTIC[cov_type](self, X), self.df_resid
+        return clustered(self, X, ways), float(min(int(codes.max()) for codes in ways))
+
 
 def classical(fit: LeastSquares, X: Array) -> Array:
     """Return ``s^2 (X'X)^-1`` with ``s^2 = SSR / (n - k)``; homoskedastic errors.
@@ -100,6 +109,36 @@ def cr1(fit: LeastSquares, X: Array, groups: Codes) -> Array:
     influence = group_sums(X @ fit.bread * (fit.resid * fit.copies)[:, None], groups)
     factor = n_groups / (n_groups - 1) * (fit.nobs - 1) / fit.df_resid
     return factor * influence.T @ influence
+
+
+def clustered(fit: LeastSquares, X: Array, ways: Sequence[Codes]) -> Array:
+    """Cluster-robust covariance of one way, or of two: ``V_a + V_b - V_ab``.
+
+    Notes
+    -----
+    ``V_ab`` is that of the cells in which two clusters meet, and each of the three has a correction
+    by its own number of clusters, as in R's ``sandwich::vcovCL``.
+
+    References
+    ----------
+    Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29, equation 2.11.
+    """
+    if len(ways) == 1:
+        return cr1(fit, X, ways[0])
+    one, other = ways
+    cells = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1].astype(np.intp)
+    parts = [cr1(fit, X, groups) for groups in (one, other, cells)]
+    cov = parts[0] + parts[1] - parts[2]
+    variances = np.diag(cov)
+    rounding = 1e-12 * sum(np.diag(part) for part in parts)
+    if np.any(variances < -rounding):
+        raise ParameterError(
+            "the covariance clustered in two ways has a negative variance here, as it may with few "
+            "clusters; cluster in one way, or ``absorb=`` the factor whose dummies are concerned"
+        )
+    # what is zero in exact arithmetic may be negative by rounding
+    cov[np.diag_indices(len(cov))] = np.maximum(variances, 0)
+    return cov
 
 
 HETEROSKEDASTIC = MappingProxyType(
@@ -292,9 +331,8 @@ class SharedFit:
 
     def cov(self, outcome: int) -> Array:
         """Return the covariance of the coefficients of one outcome, (k, k)."""
-        if self.groups is None:
-            return HETEROSKEDASTIC[self.cov_type](self.fits[outcome], self.X)
-        return cr1(self.fits[outcome], self.X, self.groups)
+        ways = [] if self.groups is None else [self.groups]
+        return self.fits[outcome].inference(self.X, self.cov_type, ways)[0]
 
 
 def fit_several(

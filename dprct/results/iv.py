@@ -23,13 +23,10 @@ from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import (
-    HETEROSKEDASTIC,
     FeRule,
     FixedEffects,
-    LeastSquares,
     Weighting,
     check_weights_type,
-    cr1,
     least_squares,
     taken_out,
 )
@@ -327,8 +324,9 @@ def _fit(
             f"{second.nobs:g} observations for {first.rank + extra} regressors and instruments "
             "leave nothing to estimate errors from; use fewer"
         )
-    cov, df = _covariance(second, projected, cov_type, weighting, groups)
-    cov_first, _ = _covariance(first, Z, cov_type, weighting, groups)
+    ways = [] if groups is None else [groups]
+    cov, df = second.inference(weighting.times(projected), cov_type, ways)
+    cov_first, _ = first.inference(weighting.times(Z), cov_type, ways)
     tail = slice(int(exogenous.sum()), None)
     strength = wald(first.beta[tail], cov_first[tail, tail], df)
     tested = int(excluded.sum())
@@ -357,12 +355,3 @@ def _fit(
         notes=() if absorbed is None else (absorbed.note(),),
         absorbed=absorbed,
     )  # fmt: skip
-
-
-def _covariance(
-    fit: LeastSquares, X: Array, cov_type: str, weighting: Weighting, groups: Codes | None
-) -> tuple[Array, float]:
-    weighted = X * weighting.root[:, None]
-    if groups is not None:
-        return cr1(fit, weighted, groups), float(groups.max())
-    return HETEROSKEDASTIC[cov_type](fit, weighted), fit.df_resid

@@ -44,7 +44,6 @@ from dprct.results.covariance import (
     WeightsType,
     check_weights,
     check_weights_type,
-    cr1,
     least_squares,
     taken_out,
 )
@@ -168,36 +167,6 @@ def ways_of(cluster: object, rows: int) -> tuple[Any, ...]:
     if len(set(named)) < len(named):
         raise ParameterError(f"``cluster=`` names {named[0]!r} twice; name each column once")
     return named
-
-
-def clustered(fit: LeastSquares, X: Array, ways: Sequence[Codes]) -> Array:
-    """Cluster-robust covariance of one way, or of two: ``V_a + V_b - V_ab``.
-
-    Notes
-    -----
-    ``V_ab`` is that of the cells in which two clusters meet, and each of the three has a correction
-    by its own number of clusters, as in R's ``sandwich::vcovCL``.
-
-    References
-    ----------
-    Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29, equation 2.11.
-    """
-    if len(ways) == 1:
-        return cr1(fit, X, ways[0])
-    one, other = ways
-    cells = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1].astype(np.intp)
-    parts = [cr1(fit, X, groups) for groups in (one, other, cells)]
-    cov = parts[0] + parts[1] - parts[2]
-    variances = np.diag(cov)
-    rounding = 1e-12 * sum(np.diag(part) for part in parts)
-    if np.any(variances < -rounding):
-        raise ParameterError(
-            "the covariance clustered in two ways has a negative variance here, as it may with few "
-            "clusters; cluster in one way, or ``absorb=`` the factor whose dummies are concerned"
-        )
-    # what is zero in exact arithmetic may be negative by rounding
-    cov[np.diag_indices(len(cov))] = np.maximum(variances, 0)
-    return cov
 
 
 def check_finite(frame: Design) -> None:
@@ -662,10 +631,7 @@ def _fit(
         )
     weighted = weighting.times(X)
     n_groups = tuple(int(codes.max()) + 1 for codes in ways)
-    if not ways:
-        cov, df = HETEROSKEDASTIC[cov_type](fit, weighted), fit.df_resid
-    else:
-        cov, df = clustered(fit, weighted, ways), float(min(n_groups) - 1)
+    cov, df = fit.inference(weighted, cov_type, ways)
     names = [name for name, keep in zip(frame.columns, kept, strict=True) if keep]
     whole = fit_as_a_whole(fit, y, weighting, cov, df, INTERCEPT in names)
     if absorbed is not None:

@@ -187,14 +187,15 @@ class OrdinaryResults(LinearResults):
     def predict(
         self, new_data: Any, *, interval: str | None = None, alpha: float = 0.05
     ) -> pd.Series[float] | pd.DataFrame:
-        """Return fitted values of new rows.
+        """Return fitted values of new rows, which are probabilities or means where there is a link.
 
         Parameters
         ----------
         new_data : DataFrame
             m rows with every regressor.
         interval : {"confidence", "prediction"}, optional
-            Of the mean, or of one new outcome, which takes in the residual.
+            Of the mean, or of one new outcome, which takes in the residual.  With a link, the ends
+            are those of the index, mapped, and one new outcome has none.
         alpha : float
             Intervals have level ``1 - alpha``.
 
@@ -220,17 +221,17 @@ class OrdinaryResults(LinearResults):
             check_choice("interval", interval, INTERVALS)
         checked_alpha(alpha)
         X = self.regressors(new_data)
-        fitted = X @ self.params.to_numpy()
+        index = X @ self.params.to_numpy()
         if interval is None:
-            return pd.Series(fitted)
+            return pd.Series(self._mean(index))
         variance = np.sum((X @ self.cov.to_numpy()) * X, axis=1)
         if interval == "prediction":
             variance = variance + self.residual_variance()
         error = np.sqrt(variance)
         half = special.stdtrit(self.df_inference, 1 - alpha / 2) * error
         return pd.DataFrame(
-            {"estimate": fitted, "std.error": error,
-             "conf.low": fitted - half, "conf.high": fitted + half}
+            {"estimate": self._mean(index), "std.error": error * self._density(index),
+             "conf.low": self._mean(index - half), "conf.high": self._mean(index + half)}
         )  # fmt: skip
 
     def margins(self, variable: str, data: Any) -> LinearResults:
@@ -239,8 +240,9 @@ class OrdinaryResults(LinearResults):
         Parameters
         ----------
         variable : str
-            A column of the formula.  Of a number it is the mean derivative of the fitted value, of
-            a factor the mean difference between each level and the base.
+            A column of the formula.  Of a number it is the mean derivative of the fitted value (a
+            probability or mean, where there is a link), of a factor the mean difference between
+            each level and the base.
         data : DataFrame
             The rows to average over, usually those of the fit.
 
@@ -264,12 +266,35 @@ class OrdinaryResults(LinearResults):
         True
         """
         frame, moves = self.moved(variable, data)
-        if variable in self.levels:
-            each = [other - base for base, other in moves.values()]
-        else:
-            each = [slope for _, slope in moves.values()]
-        G = np.array([rows.mean(axis=0) for rows in each])
-        return self.averaged(variable, list(moves), G @ self.params.to_numpy(), G, len(frame))
+        beta = self.params.to_numpy()
+        values, gradients = [], []
+        for first, second in moves.values():
+            index, other = first @ beta, second @ beta
+            if variable in self.levels:
+                effect = self._mean(other) - self._mean(index)
+                each = (
+                    self._density(other)[:, None] * second - self._density(index)[:, None] * first
+                )
+            else:
+                effect = self._density(index) * other
+                bent = (self._slope_of_density(index) * other)[:, None] * first
+                each = bent + self._density(index)[:, None] * second
+            values.append(effect.mean())
+            gradients.append(each.mean(axis=0))
+        G = np.array(gradients)
+        cov = G @ self.cov.to_numpy() @ G.T
+        title = f"Average effect of {variable}, over {len(frame):,} rows"
+        return self._following(labelled(list(moves), np.array(values), cov), title)
+
+    def _mean(self, index: Array) -> Array:
+        """Mean of the outcome at an index; with its derivatives, of a linear model."""
+        return index
+
+    def _density(self, index: Array) -> Array:
+        return np.ones_like(index)
+
+    def _slope_of_density(self, index: Array) -> Array:
+        return np.zeros_like(index)
 
     def moved(
         self, variable: str, data: Any
@@ -297,14 +322,6 @@ class OrdinaryResults(LinearResults):
             f"{variable}[{level}]": (start, self.regressors(frame.assign(**{variable: level})))
             for level in others
         }
-
-    def averaged(
-        self, variable: str, names: list[str], values: Array, gradients: Array, rows: int
-    ) -> LinearResults:
-        """Return average effects with the errors of the delta method."""
-        cov = gradients @ self.cov.to_numpy() @ gradients.T
-        title = f"Average effect of {variable}, over {rows:,} rows"
-        return self._following(labelled(names, values, cov), title)
 
     def residual_variance(self) -> float:
         """Return the variance of an outcome about its mean, as the fit has it."""
