@@ -164,12 +164,9 @@ HELP: Mapping[tuple[str, str], str] = {
     ("package", "folder"): "The folder of your replication files, next to the data. Those that may "
     "be published are copied. Do-files are in it, and are named with it: replication/tables.do.",
     ("package", "public"): "Files of that folder that may be published as they are, such as a "
-    "codebook. Each is searched for rows of your data.",
-    (
-        "package",
-        "unread",
-    ): "Such files that cannot be searched, like a PDF or a picture: you looked at "
-    "each, and vouch that it holds no rows of people.",
+    "codebook, named with it. Each is searched for rows of your data.",
+    ("package", "unread"): "Such files that cannot be searched, like a PDF or a picture: you "
+    "looked at each, and vouch that it holds no rows of people.",
     ("package", "output"): "The folder that goes to the journal. If empty, it is named after the "
     "data.",
     ("package", "studies"): "Study files of other data about the same people, next to these. All "

@@ -158,11 +158,24 @@ def _numbers(given_row: Any, control_share: float | None, arms: int, *, implicit
         groups = arms + int(implicit and control_share is None)
         return (left / groups,) * arms
     row = tuple(_number(share) for share in listed(given_row, "shares"))
-    if len(row) != arms:
-        raise ParameterError(
-            f"``shares=`` has {len(row)} numbers for {arms} arms; give one per arm"
-        )
+    _check_each(len(row), arms, "``shares=``")
     return row
+
+
+def _check_each(numbers: int, arms: int, what: str) -> None:
+    """Refuse as many numbers as there are no arms."""
+    if numbers == arms:
+        return
+    more = ""
+    if arms == 1:
+        more = (
+            ", the 0/1 column that it has, and none for the control group; if one column has "
+            "several arms, name their codes in ``arms=``, and the column in ``arm=``"
+        )
+    raise ParameterError(
+        f"{what} has {numbers} number{'s' * (numbers != 1)} for {arms} arm{'s' * (arms != 1)}; "
+        f"give one per arm{more}"
+    )
 
 
 def _number(share: object) -> float:
@@ -331,10 +344,7 @@ class Counted(Allotted):
 
 def _whole_numbers(counts: Sequence[float] | float, arms: int) -> tuple[int, ...]:
     row = listed(counts, "counts")
-    if len(row) != arms:
-        raise ParameterError(
-            f"``counts=`` has {len(row)} numbers for {arms} arms; give one per arm"
-        )
+    _check_each(len(row), arms, "``counts=``")
     for count in row:
         if not isinstance(count, Real) or not float(count).is_integer() or count < 1:
             raise ParameterError(f"a count is ``{given(count)}``; counts are whole numbers from 1")

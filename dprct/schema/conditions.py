@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"""(?P<text>"[^"\n]*"|'[^'\n]*')|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
-    r"|(?P<missing>\.[a-z]?(?!\w))|(?P<name>[^\W\d]\w*)|(?P<operator>[!~]=|[<>=]=|.)",
+    r"|(?P<missing>\.[a-z]?(?!\w))|(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)|(?P<operator>[!~]=|[<>=]=|.)",
     re.DOTALL,
 )
 _WORDS = {"&": " and ", "|": " or ", "!": "~", "~=": "!=", "!=": "!="}

@@ -255,13 +255,30 @@ def tree_of(text: str) -> ast.Expression:
     """Return the syntax tree of a text in which a column may be called as a word of Python.
 
     Python takes a word with a letter of full width for a name, and reads it as the plain letters.
+    A name may have dots inside, as in R.
 
     Examples
     --------
-    >>> sorted(names_in(tree_of("class == 8 and from < 3")))
-    ['class', 'from']
+    >>> sorted(names_in(tree_of("class == 8 and from < 3 and inc.total > .5")))
+    ['class', 'from', 'inc.total']
     """
-    return ast.parse(_wide(text), mode="eval")
+    wide = _wide(text)
+    tree = ast.parse(wide, mode="eval")
+    return _Dotted(wide).visit(tree) if "." in text else tree
+
+
+class _Dotted(ast.NodeTransformer):
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        name = unicodedata.normalize("NFKC", ast.get_source_segment(self.source, node) or "")
+        if not _DOTTED.fullmatch(name):
+            return node
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d_]\w*)+")
 
 
 def _wide(text: str) -> str:

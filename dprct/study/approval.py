@@ -143,8 +143,10 @@ def approval_page(approval: Approval) -> str:
     ]
     day = dt.datetime.now(dt.UTC).date().isoformat()
     who = shown(study.declaration.by) or "somebody unnamed"
+    whole = [path.name for path in study.confidential_files]
     subtitle = (
-        f"Study file {study.path.name}, confidential file {study.data.name}, "
+        f"Study file {study.path.name}, confidential {'files' if whole[1:] else 'file'} "
+        f"{', '.join(whole)}, "
         f"output {study.output.name}. Public facts declared by {who}. Printed {day}."
     )
     return document(KIND, study.dataset_id, subtitle, body, f"Made by dprct {__version__}.")

@@ -311,13 +311,38 @@ def _places(places: Sequence[tuple[str, int]]) -> str:
 
 
 def _made(one: Derived, filled: Prefill) -> str:
+    fate, asked = _fate(one.name, filled), _conditions(one.name, filled)
+    if fate.startswith("#") and asked:
+        known = " and ".join(sorted(one.parents))
+        fate = _blank("# ", 'fate = "public"', f"if {known} is; needed by {asked}")
     lines = [
         f"[columns.{_key(one.name)}]",
         f"# derived: {_one_line(one.expression)}"[:100],
-        _fate(one.name, filled),
+        fate,
         _blank("# ", "bounds = [ , ]", "where they do not follow from the columns inside"),
     ]
     return "\n" + "\n".join(lines) + "\n"
+
+
+def _conditions(name: str, filled: Prefill) -> str:
+    """Return the places of regressions with a column in a condition or product; empty if none."""
+    found = (
+        one.places
+        for one in filled.regressions
+        if name in re.findall(r"\w+", one.where + " " + one.formula * one.crossed)
+    )
+    return _places([place for places in found for place in places])
+
+
+def _public_waves(after: Prefill, arms: Collection[str]) -> Iterator[str]:
+    """Yield the fates of columns in conditions that are public by what the study does to rows."""
+    waves = {step.wave for step in after.steps if step.how == "reshape long"}
+    made = [one.name for one in after.derived if one.parents <= {*waves, *arms}]
+    for name in (*sorted(waves), *made):
+        if asked := _conditions(name, after):
+            why = "the wave" if name in waves else "made of the wave"
+            yield f"[columns.{_key(name)}]"
+            yield _blank("", 'fate = "public"', f"{why}; needed by {asked}")
 
 
 def _method(*, effects: bool) -> str:
@@ -365,6 +390,7 @@ def _regressions(filled: Prefill) -> str:
             lines += ["", f"With {which} [[prepare]] above:"]
             lines += [f"{_key(x.name)} = {_text(x.expression)}   # in [derived]"
                       for x in after.derived if x not in filled.derived]  # fmt: skip
+            lines += _public_waves(after, filled.arms)
             lines += _drafted(after.regressions)
     return _REGRESSIONS + "".join(f"# {line}".rstrip() + "\n" for line in lines) if lines else ""
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.certificate.certificate import MARGINAL
-from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
 from dprct.dofile.memory import multiplied
 from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import ColumnError, DprctError
-from dprct.estimate.moments.declared import outcome_unlike
+from dprct.estimate.moments.declared import coefficient_words, outcome_unlike
 from dprct.estimate.moments.robust_errors import Scored
 from dprct.estimate.moments.variables import (
     instrumented,
@@ -104,7 +103,7 @@ class Served:
                     s.regression.condition or "",
                     s.regression.weights or "",
                     tuple(x.name for x in s.covariates),
-                    tuple(x.name for x in s.treatment),
+                    s.names,
                     s.counted,
                     s.two_ways,
                 )
@@ -161,7 +160,13 @@ class Served:
                 )
             ),
             withheld=moments.withheld,
-            arms=frozenset(term for one in moments.declared if one.average for term in one.terms),
+            arms=frozenset(
+                part
+                for one in moments.declared
+                for term in one.terms
+                if term not in (one.amounts or ())
+                for part in term.split(":")
+            ),
             models=tuple(
                 ServedRegression(
                     one.title,
@@ -199,10 +204,9 @@ class Served:
         if row.weights:
             remedy = ""
             if weights := sampling_weights(row):
-                remedy = (
-                    f'declare it: [[regression]] with weights = "{weights}", of which the schema '
-                    "has bounds, or that they are public"
-                )
+                known = "of which the schema has bounds, or that they are public"
+                known = known if self.unit is None else "if they are public"
+                remedy = f'declare it: [[regression]] with weights = "{weights}", {known}'
             return "artefact", f"it is weighted ({row.weights}), and the moments are not", remedy
         where = self._where(row)
         if where is None:
@@ -254,13 +258,14 @@ class Served:
         family = MARGINS[row.command]
         after = "`margins, dydx()` after it"
         if declared is None:
-            formula = formula_of(row, terms)
+            remedy = f'declare it: [[regression]] formula = "{formula_of(row, terms)}", for {after}'
+            remedy += " of a factor"
+            if self.unit is None:
+                remedy += f'; with family = "{family}" for its coefficients'
             return (
-                "artefact",
-                f"{row.command} is not linear, and its coefficients are not released",
-                f'declare it: [[regression]] formula = "{formula}", for {after} of a factor; with '
-                f'family = "{family}" for its coefficients',
-            )
+                "artefact", f"{row.command} is not linear, and its coefficients are not released",
+                remedy,
+            )  # fmt: skip
         if any(":" in term for term in terms):
             return "artefact", f"it has products, of which {after} prints means over people", ""
         column = self.schema.column(str(row.outcome))
@@ -287,7 +292,7 @@ class Served:
         if (why := UNSERVED.get(row.command)) is not None:
             linear = formula_of(row, terms) if row.status == "read" else ""
             remedy = f'declare the linear regression: [[regression]] formula = "{linear}"'
-            if row.command == "probit":
+            if row.command == "probit" and self.unit is None:
                 remedy += ', or this one, with family = "probit"'
             if isinstance(row.outcome, list):
                 remedy = "declare the middle of its two outcomes in [derived], and the linear "
@@ -515,11 +520,12 @@ class Served:
 
 def _estimand(one: ServedRegression, twos: Collection[str]) -> str:
     """Return what coefficients of treatment are: differences between arms, or per unit of it."""
-    parts = {part for term in one.terms for part in term.split(":")}
-    if all(part in twos or part.startswith("C(") for part in parts):
-        return estimand_words(one.covariates, ADJUSTED if one.covariates else DIFFERENCE)
-    adjusted = f", adjusted ({', '.join(one.covariates)})" if one.covariates else ""
-    return f"for the least-squares coefficient per unit of {', '.join(one.terms)}{adjusted}"
+    amounts = [
+        term
+        for term in one.terms
+        if not all(part in twos or part.startswith("C(") for part in term.split(":"))
+    ]
+    return f"for the {coefficient_words(amounts, one.covariates)}"
 
 
 def declared_condition(row: Regression, there: Collection[str]) -> str | None:

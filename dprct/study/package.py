@@ -134,8 +134,11 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     headers = {one.data: one.of_file(read_header(one)).names for one in studies}
     for one in studies:
         headers |= {path: Schema.from_dta(path).names for path in one.confidential_files[1:]}
-    public = [*spec.public, *_merged_within(root, studies)]
-    folder = folder_of(root, public, headers, study.unit.id, spec.unread)
+    public, unread = (
+        [_in_folder(name, root, home) for name in some] for some in (spec.public, spec.unread)
+    )
+    public += _merged_within(root, studies)
+    folder = folder_of(root, public, headers, study.unit.id, unread)
     held = tuple(_held(one, root, headers, first=one is study) for one in studies)
     profile = _check_names(held, folder)
     place, files = held[0].place, study.do_files
@@ -169,6 +172,14 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
         held=held,
         published=() if spec.published is None else published_numbers(home / spec.published),
     )
+
+
+def _in_folder(name: str, root: Path, home: Path) -> str:
+    """Path in the folder of a file that the study names from its own place, or from the folder."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    own = PurePosixPath(os.path.relpath(home / path, root).replace(os.sep, "/"))
+    found = ".." not in own.parts and os.path.lexists(root / own)
+    return (own if found else path).as_posix()
 
 
 def _merged_within(root: Path, studies: Sequence[Study]) -> Iterator[str]:
@@ -549,7 +560,10 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
                     if one.parts),
         made=made_columns(found, [one.study for one in contents.held]),
         software=software(contents.texts),
-        makers=makers(contents.texts, [one.study.data.name for one in contents.held]),
+        makers=makers(
+            contents.texts,
+            [path.name for one in contents.held for path in one.study.confidential_files],
+        ),
     )  # fmt: skip
     texts: dict[str, str] = {}
     for one, side in zip(contents.held, sides, strict=True):

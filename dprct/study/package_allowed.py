@@ -76,8 +76,8 @@ def folder_of(
             f"[package] folder {root.name!r} is not a folder; name the replication folder, next to "
             "the study file"
         )
-    vouched = {PurePosixPath(name.replace("\\", "/")).as_posix() for name in unread}
-    named = {PurePosixPath(name.replace("\\", "/")).as_posix() for name in public} | vouched
+    vouched = {*unread}
+    named = {*public} | vouched
     secrets = {disk.sha256(path) for path in confidential}
     every = {column for columns in confidential.values() for column in columns}
     copied: dict[str, str] = {}
@@ -125,7 +125,7 @@ def folder_of(
     if missing:
         raise FileError(
             f"[package] public names {min(missing)!r}, which is not a file of the folder "
-            f"{root.name!r}; name files, one by one, by their path in it"
+            f"{root.name!r}; name files, one by one, by their path from the study file"
         )
     _check_case([*copied])
     return Folder(root, copied, left_out, frozenset(named), without)

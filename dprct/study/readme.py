@@ -164,7 +164,7 @@ def readme(
     parts = [
         *_overview(certificate, availability),
         *_statement(certificate, availability),
-        *_data_set(certificate),
+        *_data_set(certificate, package),
         *_provenance(package),
         *_per_unit(certificate, package),
         *_tables(command, certificate, tables, expected),
@@ -244,17 +244,19 @@ _SUMMARY = """\
 - [ ] No data can be made publicly available."""
 
 
-def _data_set(certificate: Certificate) -> Iterator[str]:
+def _data_set(certificate: Certificate, package: PackageNote | None) -> Iterator[str]:
     name = _name(certificate)
     stem = PurePath(name).stem
     files = {name: "made by dprct from the confidential data"}
     for suffix, form in _FORMS.items():
         files[f"{stem}.certificate.{suffix}"] = f"its certificate, as {form}"
+    whole = () if package is None else package.makers
+    secret = [f"{code(one, cell=True)}, confidential" for one in whole] or ["the confidential file"]
     yield "## Dataset list"
     yield _grid(
         ("Data file", "Source", "Provided"),
         *((code(one, cell=True), source, "yes") for one, source in files.items()),
-        ("the confidential file", "see above", "no"),
+        *((one, "see above", "no") for one in secret),
     )
     by_fate: dict[str, list[str]] = {}
     for column, fate in certificate.fates.items():

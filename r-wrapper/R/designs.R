@@ -11,7 +11,8 @@
 #' @param shares Probability of each arm, in the order of `arms`; with blocks, a list of these by
 #'   the names of the blocks may be given.
 #' @param control_share Probability of the control group, where it is an arm of its own.
-#' @param arm Name of one column of codes; those of a factor are 1, 2, ... in the order of its levels.
+#' @param arm Name of one column of codes; those of a factor are 1, 2, ... in the order of its levels, by
+#'   which `private_ate()` takes `arms` as well.
 #' @param counts How many rows, or clusters, each arm gets exactly.
 #' @param block,cluster Columns that identify blocks or clusters.
 #' @param largest Public upper limit on the rows of a cluster; a method that protects whole clusters

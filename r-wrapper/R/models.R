@@ -113,7 +113,8 @@ calibrated <- function(formula = NULL, data, schema = NULL, treatment = NULL, as
 #' inverse-probability weighting and conditional effects, `synthetic_control()` a counterfactual
 #' path from donors, `private_additive()` an additive model.
 #'
-#' In `private_ate()` the formula is `outcome ~ treatment`. In `ipw()` it is the propensity model,
+#' In `private_ate()` the formula is `outcome ~ treatment`, 0/1 columns of arms or a factor, whose first
+#' level is the control group unless `control` names another. In `ipw()` it is the propensity model,
 #' `treatment ~ covariates`, and `outcome` is an argument; in `cate()` it is
 #' `outcome ~ features`, and `treatment` is an argument.
 #'
@@ -437,7 +438,13 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   options <- Filter(Negate(is.null), list(...))
   check_named(options)
   formula_read <- if (!is.null(formula)) formula_text(formula, frame)
-  check_treatment(c(options$treatment, if (method == "PrivateATE") right_names(formula)), frame)
+  by_level <- if (method == "PrivateATE") factor_arms(c(options$treatment, right_names(formula)), frame, options)
+  if (length(by_level)) {
+    options <- by_level$options
+    formula_read <- sub(paste0("C(", quoted_name(by_level$name), ")"), quoted_name(by_level$name), formula_read, fixed = TRUE)
+  } else {
+    check_treatment(c(options$treatment, if (method == "PrivateATE") right_names(formula)), frame)
+  }
   if (!is.null(options$assignment)) options$assignment <- spec_of_design(options$assignment)
   if (reads_by_name(method, options)) {
     spelled <- text_names(unlist(options[c("columns", "formulas")], use.names = FALSE))
@@ -488,6 +495,29 @@ plain_argument <- function(given) {
 
 right_names <- function(formula) {
   if (inherits(formula, "formula")) all.vars(formula[[length(formula)]]) else character()
+}
+
+# A treatment that is a factor, with a design of its levels: the first is the control group unless
+# `control` names another. A design of one 0/1 column of that name is that of both levels.
+factor_arms <- function(names, data, options) {
+  name <- Filter(function(name) is.factor(data[[name]]), intersect(names, names(data)))
+  if (length(name) != 1L) return(NULL)
+  if (is.null(options$assignment)) options$assignment <- design_complete(name)
+  asked <- options$assignment$spec$options
+  named <- asked[[if (is.null(asked[["arm"]])) "arms" else "arm"]]
+  if (!identical(named, name)) return(NULL)
+  levels <- levels(data[[name]])
+  codes <- function(given) if (all(given %in% levels)) match(given, levels) else given
+  if (is.null(asked[["arm"]])) {
+    share <- asked$shares
+    if (is.numeric(share) && length(levels) == 2L) asked$shares <- c(1 - share, share)
+    asked$arms <- levels
+    asked$arm <- name
+  }
+  asked$arms <- codes(asked$arms)
+  options$assignment$spec$options <- asked
+  options$control <- if (is.null(options$control)) 1 else codes(options$control)
+  list(name = name, options = options)
 }
 
 # A factor has codes from 1, which are no arms.

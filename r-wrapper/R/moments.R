@@ -50,7 +50,8 @@
 #' @param margins Of `private_glm()`: the regressor whose average effect on the outcome's mean is returned
 #'   instead of the coefficients.
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
-#' @param where Among one group alone: a list such as `list(female = 1)`; of `effects()`, `"female"` is
+#' @param where Among one group alone: a list such as `list(female = 1)`, or `list(area = "north")` of a
+#'   factor; of `effects()`, `"female"` is
 #'   every level, side by side. Of `regression()`: text as after Stata's `if`, such as
 #'   `"female == 1"`, in which a factor is its codes, from 1 on in the order of its levels.
 #' @param cov_type Of a release, `"HC1"` (the default) or `"CR1"`: the scores of the regressions in
@@ -63,7 +64,8 @@
 #'   group as released; -1 where less is better.
 #' @return `regression()`: an object of class `dprct_regression`. `private_moments()`: an object of class `dprct_model`, see [fit()]. `read_moments()`, and
 #'   [fit()]: an object of class `dprct_moments`, with methods for `print()`, `summary()`,
-#'   `effects()`, and, of its effects, [coef()], [vcov()], [confint()], [tidy()]. `effects()`,
+#'   `effects()`, [coef()], [confint()] and [tidy()]: of its declared regressions and models, which the
+#'   column `regression` names, or without any of its effects. `effects()`,
 #'   `iv()`, `margins()`, `private_glm()`, `outcome_index()` and [ols()]: a `dprct_estimate`, whose errors contain the noise.
 #'   `write_moments()`: `path`, invisibly.
 #' @examples
@@ -411,9 +413,13 @@ effects.dprct_moments <- function(object, outcomes = NULL, where = NULL, joint =
   only_known(...)
   if (!is.null(outcomes)) outcomes <- as.list(outcomes)
   dprct_call("moments_effects",
-    result = object, outcomes = outcomes, where = where, joint = joint, .call = sys.call()
+    result = object, outcomes = outcomes, where = where, joint = joint,
+    factors = if (!inherits(object, "dprct_moments")) object$factors, arms = object_arms(object),
+    .call = sys.call()
   )
 }
+
+object_arms <- function(object) if (!inherits(object, "dprct_moments")) object$arms
 
 #' @rdname moments
 #' @export
@@ -430,24 +436,46 @@ summary.dprct_moments <- function(object, ...) {
   object
 }
 
+# Every declared regression and model by its title; without any, the effects.
+estimates_in <- function(moments, call = sys.call(-1L)) {
+  found <- dprct_call("moments_declared", moments = moments, .call = call)
+  if (length(found)) found else list(effects(moments))
+}
+
+# Names of coefficients, after the regression that each is of.
+terms_in <- function(found) {
+  terms <- lapply(found, function(x) names(x$coefficients))
+  if (is.null(names(found))) return(unlist(terms))
+  paste(rep(names(found), lengths(terms)), unlist(terms, use.names = FALSE), sep = ": ")
+}
+
 #' @export
 coef.dprct_moments <- function(object, ...) {
   tolerate(...)
-  coef(effects(object))
+  found <- estimates_in(object)
+  stats::setNames(unlist(lapply(found, coef), use.names = FALSE), terms_in(found))
 }
 
 #' @export
 vcov.dprct_moments <- function(object, ...) {
   tolerate(...)
-  vcov(effects(object))
+  found <- estimates_in(object)
+  if (length(found) > 1L) {
+    refuse("parameter", paste(
+      "covariances of different regressions are not released; give vcov() of one, which",
+      "ols(formula, moments) returns, or of effects(moments, joint = ) of a family"
+    ))
+  }
+  vcov(found[[1L]])
 }
 
 #' @export
 confint.dprct_moments <- function(object, parm, level = 0.95, ...) {
   tolerate(...)
-  if (missing(parm)) confint(effects(object), level = level) else {
-    confint(effects(object), parm, level)
-  }
+  found <- estimates_in(object)
+  ends <- do.call(rbind, lapply(unname(found), confint, level = level))
+  rownames(ends) <- terms_in(found)
+  if (missing(parm)) ends else ends[parm, , drop = FALSE]
 }
 
 #' @export
@@ -460,7 +488,11 @@ nobs.dprct_moments <- function(object, ...) {
 #' @export
 tidy.dprct_moments <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   tolerate(...)
-  tidy(effects(x), conf.int = conf.int, conf.level = conf.level)
+  found <- estimates_in(x)
+  rows <- lapply(found, tidy, conf.int = conf.int, conf.level = conf.level)
+  if (is.null(names(found))) return(rows[[1L]])
+  titles <- rep(names(found), vapply(rows, nrow, 0L))
+  cbind(regression = titles, do.call(rbind, unname(rows)))
 }
 
 #' @method glance dprct_moments

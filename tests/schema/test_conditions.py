@@ -29,6 +29,25 @@ COLUMNS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        ("inc.total > .5 & late", "inc.total > 0.5 and late"),
+        ("inc.t < . | a.b.c==1.5e3", "not missing(inc.t) or a.b.c == 1500.0"),
+        ('d.name == "a.b"', "d.name == 'a.b'"),
+    ],
+)
+def test_names_may_have_dots_as_in_r(text: str, spelling: str) -> None:
+    assert condition(text) == condition(spelling) == spelling
+    assert all("." in name or name == "late" for name in named(spelling))
+
+
+@pytest.mark.parametrize("text", ["x.__class__ == 1", "missing(x).real", "x.y()"])
+def test_a_dot_reaches_into_nothing(text: str) -> None:
+    with pytest.raises(FormulaError):
+        condition(text)
+
+
 def written(rng: random.Random, depth: int = 0) -> str:
     """A condition as a do-file might have it."""
     kind = rng.randrange(9 if depth < 3 else 6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from dprct.dofile import Regression
 from dprct.errors import DprctError
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import write_dta
-from dprct.schema import Column, Schema
+from dprct.schema import Column, Schema, Unit
 from dprct.study.moments_verdicts import Served
 from dprct.study.protect import protected, written_files
 from dprct.study.reading import ServedRegression
-from dprct.study.ready import bound_model, study_of
+from dprct.study.ready import bound_model, header_and_rows, study_of
 from dprct.study.verdicts import of_file, of_study
 
 if TYPE_CHECKING:
@@ -474,6 +475,53 @@ def test_regressions_of_a_panel_are_those_of_the_do_file(tmp_path: Path) -> None
     for found in (before, after):
         for (text, kind), one in zip(IN_WAVES, found, strict=True):
             assert (one.kind, text) == (kind, text), str(one)
+    said = [one.reading.after for one in before if one.reading is not None]
+    assert said == [one.reading.after for one in after if one.reading is not None]
+    assert ", for the difference in means" in said
+    assert before[0].reading is not None
+    results = Moments.load(tmp_path / "waves.moments.json").ols(before[0].reading.asked)
+    assert "The difference in means of wage clipped to [-5, 5]" in str(results)
+
+
+def test_a_panel_is_offered_nothing_that_it_refuses() -> None:
+    two = Column("work", levels=(0.0, 1.0), missing=())
+    schema = Schema((two, Column("age", missing=())), unit=Unit("person", "person", 3))
+    panel = Served("a", schema, frozenset(), {}, unit="person", arms=frozenset({"aid"}))
+    alone = replace(panel, unit=None)
+    run = {"outcome": "work", "regressors": ("i.aid", "age"), "dataset": "a.dta"}
+    for command in ("logit", "probit", "poisson"):
+        row = Regression("a.do", 1, command, **run)
+        assert "family =" in alone.verdict(row, ("C(aid)", "age"))[2]
+        assert "family =" not in panel.verdict(row, ("C(aid)", "age"))[2]
+    weighted = Regression("a.do", 1, "regress", weights="pweight=w", **run)
+    assert "bounds" in alone.verdict(weighted, ("C(aid)", "age"))[2]
+    said = panel.verdict(weighted, ("C(aid)", "age"))[2]
+    assert "bounds" not in said
+    assert "public" in said
+
+
+def test_a_check_of_a_panel_names_each_regression_that_is_not_served(tmp_path: Path) -> None:
+    asked = {
+        'formula = "wage ~ aid + age + aid:age"\ncluster = "person"': "aid:age is a product",
+        'formula = "wage ~ aid + age"\nweights = "w"': "its weights are private",
+        'formula = "wage ~ aid"\ncov_type = "HC1"': "robust errors take for others",
+        'formula = "after ~ aid"\nfamily = "logit"': "whose scores are not added",
+    }
+    served = WAVES.replace("[header]", '[[regression]]\nformula = "wage ~ aid"\n[header]')
+    served += '[columns.w]\nbounds = [0, 4]\nmissing = "never"\n'
+    names = ("wage", "age", "aid", "after", "wave", "person", "w")
+    frame = pd.DataFrame({name: [0.0, 1.0, 1.0] for name in names})
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "waves.dta")
+    (tmp_path / "waves.toml").write_text(
+        served.replace(
+            "[header]", "".join(f"[[regression]]\n{one}\n" for one in asked) + "[header]"
+        )
+    )
+    study = study_of(tmp_path / "waves.toml")
+    problems = study.problems(*header_and_rows(study))
+    assert len(problems) == len(asked)
+    for reason, problem in zip(asked.values(), problems, strict=True):
+        assert reason in problem
 
 
 def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:

@@ -346,7 +346,8 @@ def test_what_cannot_be_read_is_published_if_somebody_vouches_for_it(
     named = STUDY.replace('folder = "rep"\n', 'folder = "rep"\npublic = ["plan.pdf"]\n')
     (shops / "study.toml").write_text(named)
     assert "cannot be checked: it is a PDF" in run("package", shops / "study.toml", "--yes").err
-    (shops / "study.toml").write_text(named.replace("public =", "unread ="))
+    vouched = named.replace("public =", "unread =").replace('"plan', '"rep/plan')  # as in do
+    (shops / "study.toml").write_text(vouched)
     ran = run("package", shops / "study.toml", "--yes")
     assert ran.code == 0, ran.err
     assert "copied: plan.pdf (not checked: it is a PDF)" in ran.out

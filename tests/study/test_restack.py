@@ -157,6 +157,7 @@ regress y treat age
     kinds = [one.kind for one in planned_verdicts(study, study.do_files)]
     assert kinds == ["valid", "effects only"]
     page = approval_page(approval_of(study, bound_model(study)))
+    assert "confidential file people.dta, output" in page
     assert "each row becomes 2 of the same person, of waves 1 2; up to 2 rows" in page
 
 
@@ -430,6 +431,10 @@ def test_the_ledger_knows_an_appended_file(tmp_path: Path) -> None:
     (found,) = of_file([package / "main.do"], file, None, others_beside(file))
     assert found.kind == "valid", found.reason
     assert "confidential/round2.dta" in (package / "study.toml").read_text("utf-8")
+    readme = (package / "README-data.md").read_text("utf-8")
+    for name in ("people.dta", "round2.dta"):
+        assert f"| `{name}`, confidential | see above | no |" in readme
+        assert f"`{name}`: made before the do-files of this package run" in readme
 
 
 @pytest.mark.parametrize(
@@ -508,6 +513,34 @@ regress ly treat
         'formula = "y ~ treat + rain + mood"',
     )]  # fmt: skip
     assert where == sorted(where)
+
+
+def test_a_draft_declares_public_what_conditions_need_and_is_made_of_waves(tmp_path: Path) -> None:
+    do = """use people
+reshape long y, i(pid) j(year)
+gen late = year > 1
+gen old = age > 50
+regress y treat age if late == 1, cluster(pid)
+regress y treat if old == 1, cluster(pid)
+gen after = year == 2
+regress y c.treat#c.after, cluster(pid)
+"""
+    path = home_of(tmp_path, "", do, people=waves())
+    text = draft(
+        Schema.from_frame(waves()), tmp_path / "rep" / "people.dta", path, drafted(tmp_path)
+    )
+    lines = text.splitlines()
+    fate = {one.removeprefix("# [columns."): lines[k + 1] for k, one in enumerate(lines)
+            if one.startswith("# [columns.")}  # fmt: skip
+    assert {*fate} == {"late]", "after]"}
+    for name, line in (("late]", 5), ("after]", 8)):
+        assert fate[name].startswith('# fate = "public" ')
+        assert fate[name].endswith(f"made of the wave; needed by main.do, line {line}")
+    long = waves().assign(year=1.0)
+    do = "use people\ngen late = year > 1\nregress y1 treat if late == 1, cluster(pid)\n"
+    path = home_of(tmp_path, "", do, people=long)
+    text = draft(Schema.from_frame(long), tmp_path / "rep" / "people.dta", path, drafted(tmp_path))
+    assert "# if year is; needed by main.do, line 3" in text.partition("[columns.late]")[2]
 
 
 def test_drafted_regressions_after_steps_are_valid(tmp_path: Path) -> None:

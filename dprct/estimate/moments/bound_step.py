@@ -97,13 +97,12 @@ class BoundStep:
 
     @property
     def amounts(self) -> tuple[str, ...]:
-        """Names of treatments that are more than 0/1 columns."""
-        counted = self.treated[:, self.sizes > 0]
-        return tuple(
-            one.name
-            for one, row in zip(self.step.treatment, counted, strict=True)
-            if not np.isin(row, (0, 1)).all()
-        )
+        """Names of treatments, and of products, that are more than 0/1 columns."""
+        counted, of = self.treated[:, self.sizes > 0], self.step
+        two = [bool(np.isin(row, (0, 1)).all()) for row in counted]
+        of_two = [one.flat and one.bounds == (0, 1) for one in of.features]
+        each = zip(of.names, of.terms, strict=True)
+        return tuple(name for name, (k, j) in each if not (two[k] and (j < 0 or of_two[j])))
 
     @property
     def n(self) -> int:

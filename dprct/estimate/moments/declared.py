@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dprct.annotations import Count  # noqa: TC001 -- read by DOCUMENT
 from dprct.arguments import checked, given, is_data
+from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE
 from dprct.errors import ParameterError
 from dprct.estimate.moments.variables import (
     INTERCEPT,
@@ -417,6 +418,10 @@ class Declared:
     average: Annotated[bool, "whether coefficients are average effects of 0/1 columns: margins"] = (
         False
     )
+    amounts: (
+        Annotated[tuple[str, ...], "treatments that are no 0/1 columns: coefficients are per unit"]
+        | None
+    ) = None
     errors: (
         Annotated[
             Literal["nonrobust"],
@@ -472,6 +477,23 @@ class Declared:
         """Its title, and its condition where a name does not tell it."""
         told = self.where is None or self.where in self.title
         return self.title if told else f"{self.title} (where {self.where})"
+
+
+def coefficient_words(amounts: Sequence[str], covariates: Sequence[str]) -> str:
+    """What coefficients of treatment are, by one name in all documents.
+
+    Examples
+    --------
+    >>> coefficient_words([], []), coefficient_words([], ["age"])
+    ('difference in means', 'adjusted difference (age)')
+    >>> coefficient_words(["price"], ["age"])
+    'least-squares coefficient per unit of price, adjusted (age)'
+    """
+    listed = f" ({', '.join(covariates)})" if covariates else ""
+    if not amounts:
+        return (ADJUSTED if covariates else DIFFERENCE) + listed
+    adjusted = f", adjusted{listed}" if covariates else ""
+    return f"least-squares coefficient per unit of {', '.join(amounts)}{adjusted}"
 
 
 def outcome_unlike(column: Column, family: str) -> str | None:

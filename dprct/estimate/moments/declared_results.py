@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.estimate.moments.declared import coefficient_words
 from dprct.estimate.moments.effects import JOINT_ALPHA, Combined, GaussianResults, lawful
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.estimate.moments.instruments import AndersonRubin, IVResults
@@ -292,14 +293,10 @@ def declared_results(
     drawn: DrawnStep, of: Declared, guarantee: Guarantee, notes: tuple[str, ...] = ()
 ) -> DeclaredResults:
     """Table of results of a declared regression."""
-    adjusted = f", adjusted for {', '.join(of.covariates)}" if of.covariates else ""
-    units = [term for term in of.terms if ":" not in term and not term.startswith("C(")]
-    what = "The effect"
-    if units and not of.average:
-        what = f"The least-squares coefficient per unit of {', '.join(units)}"
+    shorter = ", and covariates make the interval shorter without changing what is estimated"
     said = (
-        f"{what} on {of.estimand}{adjusted}; nothing else of the outcome is clipped, and "
-        "covariates make the interval shorter without changing what is estimated.",
+        f"The {coefficient_words(of.amounts or (), of.covariates)} of {of.estimand}; nothing else "
+        f"of the outcome is clipped{shorter * bool(of.covariates)}.",
     )
     lost = [name for name, x in zip(of.terms, drawn.params.tolist(), strict=True) if math.isnan(x)]
     if lost:

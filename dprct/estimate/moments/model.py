@@ -809,6 +809,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: check_choice("neighbors", self.neighbors, RELATIONS)
         yield lambda: self._check_design(schema)
         yield lambda: self._check_errors(schema)
+        yield from (partial(self._served, one, schema) for one in self.declared)
         yield lambda: self.clipped_share
         yield lambda: self.weight(schema)
         yield lambda: _check_rows(facts.n)

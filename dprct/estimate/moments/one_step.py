@@ -683,7 +683,7 @@ def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
         step.title, step.text, step.outcome, bounds, step.names,
         tuple(one.name for one in step.covariates), bound.n, bound.coefficients, step.clusters,
         bound.clusters, bound.joint, step.regression.condition, step.regression.weights,
-        bound.average, "nonrobust" if bound.classical else None,
+        bound.average, bound.amounts or None, "nonrobust" if bound.classical else None,
         step.counted if step.absorbed else None,
         tuple(groups for groups, _ in bound.ways[:2]) or None,
     )  # fmt: skip

@@ -202,7 +202,7 @@ class PublicGroups(Checked, ABC):
             if value not in known:
                 raise ParameterError(
                     f"``where=`` asks for ``{name}={given(value)}``; levels are "
-                    f"{', '.join('.' if x is None else str(x) for x in known)}"
+                    f"{', '.join('.' if x is None else str(x).removesuffix('.0') for x in known)}"
                 )
         return dict(where)
 

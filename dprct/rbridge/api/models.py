@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import dprct
 from dprct.errors import FormulaError, ParameterError
-from dprct.estimate import Moments
+from dprct.estimate import Moments, PrivateATE
 from dprct.formula import names
 from dprct.lazy import pandas as pd
-from dprct.rbridge.api.moments import declared_of, moments_record
+from dprct.rbridge.api.moments import declared_of, moments_record, public_labels
 from dprct.rbridge.api.options import options_for
-from dprct.rbridge.api.results import plan_record, result_record
+from dprct.rbridge.api.results import estimate_record, plan_record, result_record
 from dprct.rbridge.api.session import whole
+from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.convert import Likeness, Matrix, Record, RFunction, RProcedure, Table
 from dprct.rbridge.convert.calls import messages
 from dprct.rbridge.convert.vectors import fields, text
@@ -215,7 +216,23 @@ def fit(
     found = method.fit(epsilon, accountant=accountant, rng=seed, **asked)
     if isinstance(found, Moments):
         return moments_record(found)
+    if isinstance(method, PrivateATE):
+        return _of_arms(found, method)
     return result_record(found, like=model.like)
+
+
+def _of_arms(found: LinearResults, method: PrivateATE) -> Record:
+    """Return effects whose arms and subgroups R knows by the levels of its factors."""
+    spec, schema = method.spec, method.facts.schema
+    factors = public_labels(schema, [*spec.design.columns, *spec.subgroups])
+    arms: dict[str, str] = {}
+    for name in spec.design.columns:
+        for code, label in enumerate(factors.get(name, ()), 1):
+            arms[str(code)] = name + label
+            said, by_label = f"difference from {code} in", f"difference from {label} in"
+            found = replace(found, notes=tuple(x.replace(said, by_label) for x in found.notes))
+    record = estimate_record(spelled(found, None, arms), "dprct_private")
+    return replace(record, fields={**record.fields, "factors": factors, "arms": arms})
 
 
 def _taken(method: Any, **options: Any) -> dict[str, Any]:

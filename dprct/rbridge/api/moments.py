@@ -24,7 +24,7 @@ from dprct.schema import Schema
 from dprct.schema.columns import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 def moments_record(moments: Moments) -> Record:
@@ -63,13 +63,19 @@ def _factors(moments: Moments) -> dict[str, list[str]]:
     factors = [factor for one in parsed for term in one.terms for factor in term]
     plain = {name for factor in factors if factor.kind != "C" for name in factor.names}
     found |= {factor.names[0]: [] for factor in factors if factor.kind == "C"}
-    for name in {*found, *moments.treatment}.intersection(moments.schema.names):
-        labels = moments.schema.labels_of(name)
-        known = moments.schema.column(name).confirmed and [*labels] == [*range(1, len(labels) + 1)]
-        if labels and known:
-            found[name] = [shown(words) for words in labels.values()]
+    found |= public_labels(moments.schema, {*found, *moments.treatment})
     hidden = plain.union(moments.columns)
     return {name: labels for name, labels in found.items() if name not in hidden}
+
+
+def public_labels(schema: Schema, names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the labels of codes from 1 on, as factors of R have them, where these are public."""
+    found = {name: schema.labels_of(name) for name in names if name in schema.names}
+    return {
+        name: [shown(words) for words in labels.values()]
+        for name, labels in found.items()
+        if labels and schema.column(name).confirmed and [*labels] == [*range(1, len(labels) + 1)]
+    }
 
 
 @revives("dprct_moments")
@@ -102,11 +108,26 @@ def moments_write(moments: Moments, path: str) -> None:
     moments.save(path)
 
 
+@export("moments_declared")
+def moments_declared(moments: Moments) -> dict[str, Record]:
+    """Return every declared regression and model, by its title."""
+    found: dict[str, Any] = {one.title: moments.ols(one.title) for one in moments.declared}
+    found |= {one.title: moments.iv(one.title) for one in moments.instrumented}
+    found |= {one.title: moments.glm(one.title) for one in moments.models}
+    each = {r_words(title): spelled(one, None) for title, one in found.items()}
+    return {title: estimate_record(one, "dprct_private") for title, one in each.items()}
+
+
 @export("moments_effects")
 def moments_effects(
-    result: Any, outcomes: Any = None, where: Any = None, joint: Any = None
-) -> Record:
-    """Return the effect of every arm on every outcome, of moments or of private_ate()."""
+    result: Any, outcomes: Any = None, where: Any = None, joint: Any = None,
+    factors: Mapping[str, Any] | None = None, arms: Mapping[str, str] | None = None,
+) -> Record:  # fmt: skip
+    """Return the effect of every arm on every outcome, of moments or of private_ate().
+
+    ``factors`` are the labels of the columns of a fit of private_ate() that are factors in R, and
+    ``arms`` its arms by their codes.
+    """
     if joint is not None:
         if not isinstance(result, Moments) or outcomes is not None or where is not None:
             raise ParameterError(
@@ -119,7 +140,8 @@ def moments_effects(
             "these effects are not of private_ate() with delta, which has subgroups; give what "
             "its fit() returned"
         )
-    found = spelled(result.effects(outcomes, where=_groups(where, result)), None)
+    asked = _groups(where, result.schema if isinstance(result, Moments) else factors or {})
+    found = spelled(result.effects(outcomes, where=asked), None, arms)
     return estimate_record(found, "dprct_private")
 
 
@@ -137,7 +159,7 @@ def moments_fit(
         raise ParameterError(f"there is no fit {kind!r}; allowed: ols, iv")
     fit: Any = moments.ols if kind == "ols" else moments.iv
     (asked,) = declared_of(formula)
-    result = fit(asked, cov_type=cov_type, where=_groups(where, moments))
+    result = fit(asked, cov_type=cov_type, where=_groups(where, moments.schema))
     found = spelled(result, spelling)
     if isinstance(result, RegressionResults) and " | " not in result.formula:
         live = Fitted(result, found, _levels_of(result.formula, moments.schema), dated=False)
@@ -179,7 +201,9 @@ def moments_table(
     where: Mapping[str, Any] | None = None,
 ) -> Record:
     """Return the effects in the layout of experimental papers."""
-    found = moments.itt_table(outcomes, arms=arms, adjust=adjust, where=_groups(where, moments))
+    found = moments.itt_table(
+        outcomes, arms=arms, adjust=adjust, where=_groups(where, moments.schema)
+    )
     return table_record(found, estimates=found.tidy())
 
 
@@ -238,21 +262,25 @@ def moments_index(
     """Return the effects on the mean of outcomes, each in units of its scale."""
     directions = None if signs is None else {name: int(sign) for name, sign in signs.items()}
     found = moments.outcome_index(
-        outcomes, scales=scales, signs=directions, where=_groups(where, moments)
+        outcomes, scales=scales, signs=directions, where=_groups(where, moments.schema)
     )
     return estimate_record(spelled(found, None), "dprct_private")
 
 
-def _groups(where: Any, released: Any) -> Any:
-    """Return a condition of R's, whose labels, whole numbers and logicals are levels."""
+def _groups(where: Any, known: Schema | Mapping[str, Any]) -> Any:
+    """Return a condition of R's, whose labels, whole numbers and logicals are levels.
+
+    ``known`` are public labels, by code or as factors of R have them.
+    """
     if where is None or isinstance(where, str):
         return where
-    schema = released.schema if isinstance(released, Moments) else Schema(())
-    return {name: _level(schema, name, level) for name, level in where.items()}
+    return {name: _level(known, name, level) for name, level in where.items()}
 
 
-def _level(schema: Schema, name: str, level: Any) -> Any:
-    if isinstance(level, str) and name in schema.names:
-        codes = {words: code for code, words in schema.labels_of(name).items()}
-        level = codes.get(level, level)
+def _level(known: Schema | Mapping[str, Any], name: str, level: Any) -> Any:
+    if isinstance(level, str) and isinstance(known, Schema):
+        codes = {words: code for code, words in known.labels_of(name).items()}
+        level = codes.get(level, level) if name in known.names else level
+    elif isinstance(level, str) and level in (labels := [*known.get(name, ())]):
+        level = labels.index(level) + 1
     return level if isinstance(level, str) or level is None else float(level)

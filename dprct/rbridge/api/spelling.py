@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee
 
 
-def spelled(result: Any, spelling: Mapping[str, Any] | None) -> Any:
+def spelled(
+    result: Any, spelling: Mapping[str, Any] | None, arms: Mapping[str, str] | None = None
+) -> Any:
     """A fit whose coefficients and formula are spelled as in R.
 
-    ``spelling`` has ``formula``, the text of R's; ``terms``, R's words for its factors; and
-    ``levels``, of each R factor the labels by code.
+    ``arms`` are names of arms by their codes; ``spelling`` has ``formula``, the text of R's;
+    ``terms``, R's words for its factors; and ``levels``, of each R factor the labels by code.
     """
     asked = spelling or {}
     # R's empty list has no names, so that it comes as a list
@@ -41,6 +43,9 @@ def spelled(result: Any, spelling: Mapping[str, Any] | None) -> Any:
     def one(name: str) -> str:
         if name == INTERCEPT:
             return "(Intercept)"
+        head, colon, code = name.rpartition(": ")
+        if arms and code in arms:
+            return f"{head}{colon}{arms[code]}"
         found = (_product(name, term, words, levels) for term in candidates)
         return next((said for said in found if said is not None), r_name_of(name))
 

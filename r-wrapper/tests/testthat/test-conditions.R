@@ -2,7 +2,10 @@ test_that("a factor as treatment is refused in words", {
   skip_without_python()
   data <- nsw()
   data$treat <- factor(data$treat, levels = 0:1, labels = c("control", "trained"))
-  refused <- tryCatch(nsw_ate(data), error = identity)
+  refused <- tryCatch(
+    calibrated(re78 ~ treat, data, treatment = "treat", assignment = design_of_nsw()),
+    error = identity
+  )
   expect_s3_class(refused, "dprct_column_error")
   expect_match(conditionMessage(refused), "'treat' is a factor", fixed = TRUE)
   expect_no_match(conditionMessage(refused), "trained")

@@ -275,6 +275,44 @@ test_that("with a delta private_ate shows effects within subgroups", {
   expect_error(effects(plain), "private_ate\\(\\) with delta", class = "dprct_parameter_error")
 })
 
+test_that("a treatment that is a factor has its levels for arms", {
+  skip_without_python()
+  n <- 1200L
+  d <- data.frame(
+    arm = factor(rep(c("none", "cash", "food"), n / 3L), levels = c("none", "cash", "food")),
+    area = factor(rep(c("north", "south"), each = n / 2L))
+  )
+  d$y <- 40 + 5 * (d$arm == "cash") + 10 * (d$area == "south") * (d$arm == "food") + sin(1:n)
+  both <- d[d$arm != "food", ]
+  facts <- function(d) {
+    declare(d,
+      y = list(bounds = c(0, 100), missing = "never"),
+      arm = list(levels = levels(d$arm), missing = "never"),
+      area = list(levels = levels(d$area), missing = "never")
+    )
+  }
+  found <- fit(private_ate(y ~ arm, facts(d), assignment = design_complete(1:3, arm = "arm"),
+    subgroups = "area"
+  ), epsilon = 50, delta = 1e-6)
+  expect_identical(names(coef(found)), c("armcash", "armfood"))
+  expect_identical(rownames(confint(found)), tidy(found)$term)
+  expect_equal(unname(coef(found)), c(5, 5), tolerance = 0.2)
+  expect_output(print(found), "difference from none in")
+  south <- effects(found, where = list(area = "south"))
+  expect_identical(names(coef(south)), c("armcash", "armfood"))
+  expect_equal(unname(coef(south)), c(5, 10), tolerance = 0.2)
+  expect_identical(coef(effects(found, where = list(area = 2))), coef(south))
+  expect_error(effects(found, where = list(area = "west")), "levels are 1, 2", class = "dprct_error")
+  other <- private_ate(y ~ arm, facts(d), assignment = design_complete(levels(d$arm), arm = "arm"), control = "cash")
+  expect_identical(names(coef(fit(other, epsilon = 50))), c("armnone", "armfood"))
+  both$arm <- droplevels(both$arm)
+  for (design in list(NULL, design_complete("arm", shares = 0.5))) {
+    two <- fit(private_ate(y ~ factor(arm), facts(both), assignment = design), epsilon = 50)
+    expect_identical(names(coef(two)), "armcash")
+  }
+  expect_error(design_complete("arm", shares = c(0.3, 0.3, 0.4)), "3 numbers for 1 arm; give one per arm")
+})
+
 test_that("ggplot2 draws effects with their intervals, and paths", {
   skip_without_python()
   skip_if_not_installed("ggplot2")

@@ -290,6 +290,35 @@ test_that("a regression names its clusters and weights by formulas, too", {
   )
 })
 
+test_that("declared regressions and models of moments are tidied, each under its title", {
+  skip_without_python()
+  n <- 3000L
+  d <- data.frame(t = rep(0:1, n / 2L), inc.total = rep(0:49, n / 50L))
+  d$y <- 40 + 5 * d$t + 5 * sin(seq_len(n))
+  d$work <- as.numeric(cos(seq_len(n)) > 0.2)
+  d <- declare(d,
+    y = list(bounds = c(0, 100), missing = "never"), work = list(levels = 0:1, missing = "never"),
+    inc.total = list(bounds = c(0, 50), missing = "never"), t = list(levels = 0:1, missing = "never")
+  )
+  m <- fit(private_moments(d,
+    formulas = list(
+      regression(y ~ t, where = "inc.total < 25"), y ~ t + inc.total,
+      regression(work ~ t + inc.total, family = "logit", name = "logit")
+    ),
+    assignment = design_complete("t", shares = 0.5), neighbors = "replace-one-design-public"
+  ), epsilon = 20, delta = 1e-6)
+  titles <- c("y ~ t, where inc.total < 25", "y ~ t + `inc.total`", rep("logit", 3L))
+  rows <- tidy(m, conf.int = TRUE)
+  expect_identical(rows$regression, titles)
+  expect_identical(rows$term, c("t", "t", "(Intercept)", "t", "inc.total"))
+  expect_equal(rows$estimate[1:2], c(5, 5), tolerance = 0.4)
+  expect_identical(names(coef(m)), paste(titles, rows$term, sep = ": "))
+  expect_equal(unname(confint(m)[, 2L]), rows$conf.high)
+  expect_identical(dim(confint(m, "logit: t", level = 0.9)), c(1L, 2L))
+  expect_error(vcov(m), "different regressions", class = "dprct_parameter_error")
+  expect_identical(coef(ols(y ~ t + inc.total, m)), c(t = rows$estimate[2L]))
+})
+
 test_that("a group is named by the label of a factor", {
   skip_without_python()
   n <- 2000L

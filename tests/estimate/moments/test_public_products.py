@@ -46,6 +46,7 @@ def test_coefficients_and_errors_are_those_of_least_squares(formula: str, shown:
     found = m.fit(30, 1e-6, rng=1).ols(formula)
     raw = dprct.ols(formula, ROWS, cov_type="HC1")
     terms = list(found.params.index)
+    assert f"The least-squares coefficient per unit of {terms[0]}" in " ".join(str(found).split())
     gap = np.abs(found.params - raw.params[terms])
     assert (gap < 5 * np.hypot(found.bse_noise, 0.2 * raw.bse[terms])).all()
     expected = np.hypot(raw.bse[terms], found.bse_noise)  # all have as much noise, whatever unit
