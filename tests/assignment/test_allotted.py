@@ -89,7 +89,7 @@ def test_an_arm_without_a_share_in_a_simple_design_has_no_members():
         (lambda: Complete(None), "arms= is NoneType"),
         (lambda: Complete("t", shares={1: 0.5}), "Complete has no blocks"),
         (lambda: Complete("t", shares=0.5, counts=2), "both given"),
-        (lambda: Complete("t", counts=[1, 2]), "2 numbers for 1 arms"),
+        (lambda: Complete("t", counts=[1, 2]), "2 numbers for 1 arm;"),
         (lambda: Complete("t", counts=0), "a count is 0"),
         (lambda: Complete("t", counts=1.5), "a count is 1.5"),
         (lambda: Complete("t", counts="many"), "'many'"),

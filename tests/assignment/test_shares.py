@@ -44,7 +44,7 @@ def test_what_is_not_said_follows(given, expected):
         ({"shares": [float("nan"), 0.3]}, "a share is nan"),
         ({"shares": ["half", 0.3]}, "a share is 'half'"),
         ({"shares": "0.5", "arms": 1}, "a share is '0.5'"),
-        ({"shares": [0.2]}, "1 numbers for 2 arms"),
+        ({"shares": [0.2]}, "1 number for 2 arms"),
         ({"shares": object()}, "shares= is object"),
         ({"shares": [0.0, 0.3]}, "share of arm 1 is 0"),
         ({"shares": {}}, "empty mapping"),

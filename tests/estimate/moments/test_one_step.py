@@ -621,7 +621,7 @@ def test_conditions_on_rows_in_an_engine_give_the_same_numbers() -> None:
     assert one.regressions[0].nobs == other.regressions[0].nobs
 
 
-@pytest.mark.parametrize("where", ["", "1 == 1", "x = 1", "open('x')", "1 < x < 3", "x.y == 1"])
+@pytest.mark.parametrize("where", ["", "1 == 1", "x = 1", "open('x')", "1 < x < 3", "x.y() == 1"])
 def test_what_is_no_condition_is_refused(where: str) -> None:
     with pytest.raises(FormulaError, match="where="):
         Regression("y ~ t1", where=where)
