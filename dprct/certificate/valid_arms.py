@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -104,19 +102,6 @@ class ValidArms:
                 f"numbers of rows by arm do not fit {len(self.columns)} arms and a control group; "
                 "give one for each arm, of every outcome"
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values with short names."""
-        return {"c": self.columns, "n": self.rows, "g": self.clusters}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> ValidArms:
-        """Object of what :meth:`to_dict` wrote."""
-        return cls(
-            columns=tuple(map(str, content["c"])),
-            rows=tuple(tuple(map(int, counts)) for counts in content["n"]),
-            clusters=tuple(tuple(map(int, counts)) for counts in content["g"]),
-        )
 
     def among(self, data: pd.DataFrame, used: NDArray[np.bool_]) -> Places | None:
         """Return the arms of the used rows, None where they are all of them or not known."""

@@ -29,8 +29,6 @@ class ValidRegression:
     >>> one = ValidRegression(outcome="y", arms=("treat",), covariates=("age",), cluster="village")
     >>> one.title
     'y ~ treat + age, clusters village'
-    >>> ValidRegression.from_list(one.to_list()) == one
-    True
     """
 
     outcome: str
@@ -88,29 +86,6 @@ class ValidRegression:
         if self.carries == "effects":
             return f"{self.title}: effects; the error is n.r. on the file{told}"
         return f"{self.title}: n.r. on the file{told}"
-
-    def to_list(self) -> list[Any]:
-        """Return it for a characteristic."""
-        return [
-            self.outcome, self.arms, self.covariates, self.cluster, self.where, self.rows,
-            CARRIES.index(self.carries), self.released, self.name,
-        ]  # fmt: skip
-
-    @classmethod
-    def from_list(cls, content: Any) -> ValidRegression:
-        """Return what :meth:`to_list` made of it."""
-        outcome, arms, covariates, cluster, where, rows, carries, released, name = content
-        return cls(
-            outcome=str(outcome),
-            arms=tuple(map(str, arms)),
-            covariates=tuple(map(str, covariates)),
-            cluster=None if cluster is None else str(cluster),
-            where=None if where is None else str(where),
-            rows=None if rows is None else int(rows),
-            carries=CARRIES[int(carries)],
-            released=tuple((str(arm), float(a), float(b)) for arm, a, b in released),
-            name=str(name),
-        )
 
     def of(self, data: Any) -> Mask:
         """Return which rows of a table (n,) it is about."""

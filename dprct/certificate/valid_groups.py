@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 Level = str | float
 """What a column of groups holds: a text, or a number."""
@@ -43,27 +43,6 @@ class ValidGroups:
             for errors in self.control_errors
         )
         object.__setattr__(self, "control_errors", tuple(rounded))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values with short names."""
-        return {
-            "c": self.column, "l": self.levels, "n": self.rows, "m": self.control_errors,
-            "p": int(self.whole),
-        }  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> ValidGroups:
-        """Object of what :meth:`to_dict` wrote."""
-        return cls(
-            column=str(content["c"]),
-            levels=tuple(one if isinstance(one, str) else float(one) for one in content["l"]),
-            rows=tuple(tuple(int(count) for count in counts) for counts in content["n"]),
-            control_errors=tuple(
-                tuple(None if error is None else float(error) for error in errors)
-                for errors in content["m"]
-            ),
-            whole=bool(content["p"]),
-        )
 
     def named(self, values: Iterable[Any]) -> Level | None:
         """Return the level that all values have, None where they are of several or of none.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from dprct.annotations import kinds_of_fields
 from dprct.certificate.certificate import TOLERANCE
 from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_declared import ValidRegression, on_rows
@@ -18,6 +19,7 @@ from dprct.certificate.valid_groups import Level, ValidGroups
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
 from dprct.schema.columns import DATASET
+from dprct.schema.keys import of_row, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,9 +125,6 @@ _ROUNDED = (
     "miss the released effects, and their intervals are not valid. Take the released estimates."
 )
 _VERSION = 1
-_PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
-_OPTIONAL = {"m", "h", "w", "b", "i", "d"}
-"""Parts that are there where they say something."""
 
 NOT_RELEASED = "n.r."
 """What is printed for an error that no release has told."""
@@ -225,32 +224,10 @@ class Validity:
     def to_text(self) -> str:
         """Return the text of the characteristic: one line of ASCII, with its version."""
         terms = list(dict.fromkeys(term for part in self.covariates for term in part))
-        place = {term: at for at, term in enumerate(terms)}
-        content = {
-            "v": _VERSION,
-            "y": self.outcomes,
-            "t": self.arms,
-            "x": terms,
-            "k": [[place[term] for term in part] for part in self.covariates],
-            "e": self.cov_type,
-            "g": self.cluster,
-            "a": self.levels,
-            "s": int(self.subsets_valid),
-            "n": self.rows,
-            "c": int(self.classical),
-            "r": int(self.rounded),
-        }
-        if self.control_errors:
-            content |= {"m": self.control_errors, "h": int(self.control_found)}
-        if self.groups is not None:
-            content["w"] = self.groups.to_dict()
-        if self.sizes is not None:
-            content["b"] = self.sizes.to_dict()
-        if self.ratios:
-            content["i"] = self.ratios
-        if self.declared:
-            content["d"] = [one.to_list() for one in self.declared]
-        text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
+        places = [[terms.index(term) for term in part] for part in self.covariates]
+        values: dict[str, Any] = dict(zip(kinds_of_fields(type(self)), row_of(self), strict=True))
+        content = [_VERSION, terms, *(values | {"covariates": places}).values()]
+        text = json.dumps(content, default=row_of, separators=(",", ":"), ensure_ascii=True)
         if len(text) > LONGEST:
             raise SchemaError(
                 f"what is valid takes {len(text):,} bytes, a characteristic holds {LONGEST:,}; "
@@ -262,30 +239,17 @@ class Validity:
     def from_text(cls, text: str) -> Validity:
         """Object of what :meth:`to_text` wrote."""
         try:
-            content: Any = json.loads(text)
-            if content["v"] != _VERSION or set(content) - _OPTIONAL != _PARTS:
+            version, terms, *row = json.loads(text)
+            said = dict(zip(kinds_of_fields(cls), row, strict=True))
+            if version != _VERSION:
                 raise ValueError
-            terms = _texts(content["x"])
-            return cls(
-                outcomes=_texts(content["y"]),
-                arms=_texts(content["t"]),
-                covariates=tuple(tuple(terms[at] for at in part) for part in content["k"]),
-                cov_type=content["e"],
-                cluster=None if content["g"] is None else str(content["g"]),
-                levels=tuple(float(level) for level in content["a"]),
-                subsets_valid=bool(content["s"]),
-                rows=tuple(int(count) for count in content["n"]),
-                classical=bool(content["c"]),
-                rounded=bool(content["r"]),
-                control_errors=tuple(
-                    None if error is None else float(error) for error in content.get("m", ())
-                ),
-                control_found=bool(content.get("h", 0)),
-                groups=ValidGroups.from_dict(content["w"]) if "w" in content else None,
-                sizes=ValidArms.from_dict(content["b"]) if "b" in content else None,
-                ratios=tuple((int(y), int(d)) for y, d in content.get("i", ())),
-                declared=tuple(map(ValidRegression.from_list, content.get("d", ()))),
-            )
+            said["covariates"] = [[terms[at] for at in part] for part in said["covariates"]]
+            said["declared"] = [of_row(ValidRegression, one) for one in said["declared"]]
+            inner: dict[str, Any] = {
+                part: None if said[part] is None else of_row(kind, said[part])
+                for part, kind in (("groups", ValidGroups), ("sizes", ValidArms))
+            }
+            return replace(of_row(cls, (said | dict.fromkeys(inner)).values()), **inner)
         except (ValueError, LookupError, TypeError):
             raise SchemaError(
                 f"the characteristic {DATASET}[{CHARACTERISTIC}] is not what this release of dprct "
@@ -854,9 +818,3 @@ def shown_levels(levels: Iterable[float]) -> str:
 
 def _is_note(entry: tuple[str, str, str]) -> bool:
     return entry[0] == DATASET and entry[1].startswith("note") and entry[1][4:].isdecimal()
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError
-    return tuple(values)

@@ -1,4 +1,4 @@
-"""Tables of TOML that become frozen values: unknown keys and wrong types are refused.
+"""Tables of TOML, and rows of JSON, that become frozen values: wrong keys and types are refused.
 
 What a key takes is read from the annotations of the dataclass that the table becomes: a method's
 specification and its section of a study file cannot disagree.
@@ -6,10 +6,10 @@ specification and its section of a study file cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from dprct.annotations import STUDY_FILE, WRONG, Kinds, kinds_of_fields, spelled_in_toml
 from dprct.errors import instead_of
@@ -17,6 +17,7 @@ from dprct.errors import instead_of
 KEY = "key"
 """In the metadata of a field: what it is called in a study file, in Python and in R."""
 
+Made = TypeVar("Made")
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -86,3 +87,27 @@ def check_keys(
         if key not in known:
             hint = elsewhere.get(str(key)) or instead_of(key, known)
             raise error(f"unknown key {key!r} in {where}; {hint}")
+
+
+def row_of(made: Any) -> list[Any]:
+    """Return the values of a dataclass in their order, as JSON keeps them.
+
+    Examples
+    --------
+    >>> from dprct.schema.columns import Unit
+    >>> row_of(Unit("household", "hhid", 3)), of_row(Unit, ["household", "hhid", 3]).max_rows
+    (['household', 'hhid', 3], 3)
+    """
+    return [getattr(made, f.name) for f in fields(made)]
+
+
+def of_row(kind: type[Made], row: Iterable[Any]) -> Made:
+    """Object of what :func:`row_of` wrote; a ``ValueError`` or ``TypeError`` where it is another.
+
+    Values that are dataclasses themselves are made before.
+    """
+    kinds = kinds_of_fields(kind)
+    found = {name: STUDY_FILE.read(x, kinds[name]) for name, x in zip(kinds, row, strict=True)}
+    if any(value is WRONG for value in found.values()):
+        raise TypeError(kind)
+    return kind(**found)

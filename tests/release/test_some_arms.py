@@ -105,7 +105,7 @@ def verdicts_of(release: Release, *lines: str) -> list[Verdict]:
         ("food == 0", "valid"), ("food != 1", "valid"), ("(food==0 & cash<2)", "valid"),
         ("cash == 1 | (food == 0)", "valid"), ("cash==1 | food==1", "effects only"),
         ("food == 1", "artefact"), ("food == 0 & village < 9", "artefact"),
-        ("(cash==1 | cash==0) & food==0", "artefact"), ("food == 0 in 1/90", "artefact"),
+        ("(cash==1 | cash==0) & food==0", "valid"), ("food == 0 in 1/90", "artefact"),
     ],
 )  # fmt: skip
 def test_verdicts_read_conditions_on_arms(
