@@ -24,6 +24,8 @@ from dprct.schema.tables import check_counts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from narwhals.typing import IntoDType
+
     from dprct.schema.tables import Counted, Table
 
 _BEYOND, _SECOND = "__beyond", "__second"
@@ -42,7 +44,8 @@ def summed(
     k^2 = 2^20 h + l: no sum of k, of h or of l passes 2^20 n, which doubles hold for n up to 2^33,
     and int64 below 8e12.  The number of rows is public, and checked against those that were added.
 
-    Polars adds k^2 of fewer than 2^24 rows as it is, in unsigned integers: one sum instead of two.
+    DuckDB, whose sums of integers have 128 bits, and of fewer than 2^24 rows Polars, in unsigned
+    ones, add k^2 as it is: one sum instead of two.
 
     Clipping costs an engine as much as adding, and at the door every value was within its bounds.
     So the pass adds k without clipping, and with it how many rows have a k that is not from 0 to
@@ -59,14 +62,15 @@ def summed(
     doubles = counted is not None and counted.rows * GRID <= EXACT
     found, whole = None, False
     if counted is not None and doubles and not frame.implementation.is_pyspark():
-        steps = frame.select(*rows, *_steps(wanted, clip=False))
-        whole = frame.implementation.is_polars() and counted.rows * GRID**2 < 1 << 64
-        two = _two_groups(frame, tuple(by), counted)
+        polars, two = frame.implementation.is_polars(), _two_groups(frame, tuple(by), counted)
+        whole = not polars or counted.rows * GRID**2 < 1 << 64
+        kind = nw.Float64 if not whole else nw.UInt64 if polars else nw.Int64
+        steps = frame.select(*rows, *_steps(wanted, kind, clip=False))
         with suppress(*((EngineError,) if whole else ())):
             found = _unclipped(steps, keys, wanted, public, two, whole=whole)
     if found is None:
         whole = False
-        steps = _squared(frame.select(*rows, *_steps(wanted)), wanted)
+        steps = _squared(frame.select(*rows, *_steps(wanted, nw.Float64)), wanted)
         found = added(steps, _sums(wanted, public), keys, doubles=doubles)
     if counted is not None:
         check_counts(_counts(found, tuple(by), counted), counted)
@@ -97,9 +101,9 @@ def _unclipped(
         held.append((nw.col(keys[0]) == two[0]) | (nw.col(keys[0]) == two[1]))
     within = nw.all_horizontal(*held, ignore_nulls=False)
     beyond = nw.when(within).then(nw.lit(0.0)).otherwise(nw.lit(1.0))
-    squared = _squared(steps, wanted, beyond.alias(_BEYOND), whole=whole)
-    sums = {_BEYOND: nw.col(_BEYOND), **_sums(wanted, public, whole=whole)}
-    found = answered(squared, sums, keys) if two is None else _apart(squared, sums, keys[0], two)
+    rows = steps if whole else _squared(steps, wanted)
+    sums = {_BEYOND: beyond, **_sums(wanted, public, whole=whole)}
+    found = answered(rows, sums, keys) if two is None else _apart(rows, sums, keys[0], two)
     if any(row[len(keys)] for row in found):
         return None
     return [as_whole((*row[: len(keys)], *row[len(keys) + 1 :]), len(keys)) for row in found]
@@ -134,25 +138,24 @@ def _apart(
     return [(two[0], *first), (two[1], *apart)]
 
 
-def _steps(wanted: Sequence[Asked], *, clip: bool = True) -> Iterator[nw.Expr]:
+def _steps(wanted: Sequence[Asked], kind: IntoDType, *, clip: bool = True) -> Iterator[nw.Expr]:
     """Yield k of every outcome, 0 where a row does not count, and whether it counts."""
     for j, one in enumerate(wanted):
         k = whole_steps_of(one.column, one.fill, clip=clip)
         if one.present is not None:
             k = nw.when(present(one.present)).then(k).otherwise(nw.lit(0.0))
             yield _flag(present(one.present)).alias(f"__n{j}")
-        yield k.alias(f"__k{j}")
+        yield (k if kind == nw.Float64 else k.cast(kind)).alias(f"__k{j}")
 
 
-def _squared(steps: Table, wanted: Sequence[Asked], *more: nw.Expr, whole: bool = False) -> Table:
-    """Return the steps with k^2, as doubles with h; and with ``more``."""
+def _squared(steps: Table, wanted: Sequence[Asked]) -> Table:
+    """Return the steps, doubles, with k^2 and h."""
     made = []
     for j in range(len(wanted)):
         square = nw.col(f"__k{j}") * nw.col(f"__k{j}")
-        made.append((square.cast(nw.UInt64) if whole else square).alias(f"__q{j}"))
-        if not whole:
-            made.append((square * (1 / GRID)).floor().cast(nw.Float64).alias(f"__h{j}"))
-    return steps.with_columns(*made, *more)
+        high = (square * (1 / GRID)).floor().cast(nw.Float64)
+        made += [square.alias(f"__q{j}"), high.alias(f"__h{j}")]
+    return steps.with_columns(*made)
 
 
 def _flag(holds: nw.Expr) -> nw.Expr:
@@ -167,12 +170,9 @@ def _sums(
     for j, one in enumerate(wanted):
         if one.present is not None:
             sums[f"s_n{j}"] = nw.col(f"__n{j}")
-        sums[f"s_s{j}"], square = nw.col(f"__k{j}"), nw.col(f"__q{j}")
-        if whole:
-            sums[f"s_q{j}"] = square
-            continue
-        high = nw.col(f"__h{j}")
-        sums |= {f"s_h{j}": high, f"s_l{j}": square - high * float(GRID)}
+        k, high = nw.col(f"__k{j}"), nw.col(f"__h{j}")
+        parts = (k * k,) if whole else (high, nw.col(f"__q{j}") - high * float(GRID))
+        sums |= {f"s_{i}_{j}": part for i, part in enumerate((k, *parts))}
     return sums | {f"s_has{i}": nw.col(f"__has{i}") for i in range(len(public))}
 
 
