@@ -45,21 +45,35 @@ LOCK = threading.RLock()
 _DIGITS = 15
 
 
-def boundary(holds: Callable[[Fraction], bool], what: str) -> tuple[Fraction, Fraction]:
-    """Return close numbers (fails, holds) around the point from which on ``holds`` is true."""
+def boundary(
+    holds: Callable[[Fraction], bool], what: str, nearly: Callable[[float], bool] | None = None
+) -> tuple[Fraction, Fraction]:
+    """Return close numbers (fails, holds) around the point from which on ``holds`` is true.
+
+    ``nearly`` is ``holds`` but for rounding.  What is found by it stands if ``holds`` confirms it,
+    and is then what ``holds`` alone finds; this spares most of the long arithmetic.
+    """
+    if nearly is not None:
+        fails, works = _bisected(nearly, what)
+        if holds(works) and not holds(fails):
+            return fails, works
+    return _bisected(lambda x: holds(exact(x, what)), what)
+
+
+def _bisected(holds: Callable[[float], bool], what: str) -> tuple[Fraction, Fraction]:
     high = 1.0
-    while not holds(exact(high, what)):
+    while not holds(high):
         high *= 2
         if high > 1e150:
             raise ParameterError(f"{what} is too extreme to convert; give a moderate one")
     low = high / 2
-    while holds(exact(low, what)):
+    while holds(low):
         high, low = low, low / 2
         if low < 1e-150:
             raise ParameterError(f"{what} is too extreme to convert; give a moderate one")
     while high - low > 1e-13 * high:
         middle = (low + high) / 2
-        if holds(exact(middle, what)):
+        if holds(middle):
             high = middle
         else:
             low = middle
@@ -303,7 +317,10 @@ def gdp_epsilon(mu: Real, delta: Real, rounded: Side = "up") -> Fraction:
     1.06
     """
     m, d = positive(mu, "mu"), open_probability(delta)
-    return _epsilon_for(lambda e: gdp_delta(m, e) <= d, rounded)
+    near, least = float(m), float(d)
+    return _epsilon_for(
+        lambda e: gdp_delta(m, e) <= d, rounded, lambda e: _nearly_delta(near, e) <= least
+    )
 
 
 def gdp_mu(epsilon: Real, delta: Real) -> Fraction:
@@ -315,7 +332,10 @@ def gdp_mu(epsilon: Real, delta: Real) -> Fraction:
     True
     """
     e, d = positive(epsilon, "epsilon"), open_probability(delta)
-    return boundary(lambda mu: gdp_delta(mu, e) > d, "epsilon")[0]
+    near, most = float(e), float(d)
+    return boundary(
+        lambda mu: gdp_delta(mu, e) > d, "epsilon", lambda mu: _nearly_delta(mu, near) > most
+    )[0]
 
 
 def pure_mu(epsilon: Real) -> Fraction:
@@ -386,6 +406,12 @@ def _gdp_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
         return probability(upper - lower)
 
 
+def _nearly_delta(mu: float, epsilon: float) -> float:
+    """Return the delta of :func:`gdp_delta` but for rounding."""
+    upper, lower = (math.erfc((epsilon / mu + x * mu) / math.sqrt(2)) / 2 for x in (-0.5, 0.5))
+    return upper - math.exp(min(epsilon, 700.0)) * lower
+
+
 @functools.lru_cache(maxsize=4096)
 def _zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     order = _best_order(float(rho), float(epsilon))
@@ -409,10 +435,12 @@ def _best_order(rho: float, epsilon: float) -> float:
     return math.exp(low)
 
 
-def _epsilon_for(holds: Callable[[Fraction], bool], rounded: Side) -> Fraction:
+def _epsilon_for(
+    holds: Callable[[Fraction], bool], rounded: Side, nearly: Callable[[float], bool] | None = None
+) -> Fraction:
     if holds(Fraction(0)):
         return Fraction(0)
-    fails, works = boundary(holds, "delta")
+    fails, works = boundary(holds, "delta", nearly)
     return works if rounded == "up" else fails
 
 

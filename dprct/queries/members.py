@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ TAU, TAU_WITHIN = 10, 4
 Sums by block, whose errors add up, have a quarter."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Members(Score):
     """The coefficients of treatment in a regression of some people, chosen by private columns.
 
@@ -96,8 +97,8 @@ class Members(Score):
     # Whether regressions have different conditions, so that a person may leave one and join
     # another.
     twice: bool = False
-    # (e, C) array of Python int: other functions of cells whose sums over members are needed, on
-    # the grid of 2^52.
+    # (e, C) array of int: other functions of cells whose sums over members are needed, on the grid
+    # of 2^52.
     more: Any = ()
     counts: Any = ()  # (C,): cells whose members count
     # K, the arms between which a person may change where treatment is private: cells are ordered by
@@ -112,10 +113,10 @@ class Members(Score):
         """The square of the weighted sums over that of the sums of residuals."""
         return TAU_WITHIN if self.within else TAU
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """|a|^2, the square of the longest column."""
-        return max(map(int, _square(self.weights)))
+        return max(map(int, _square(self.weights.astype(np.int64))))
 
     @property
     def _loads(self) -> Numbers:
@@ -123,13 +124,13 @@ class Members(Score):
         found: Numbers = loads * self.counts.astype(object)
         return found
 
-    @property
+    @cached_property
     def factors(self) -> tuple[int, int, int, int]:
         """W_R and w_N of a load of 2^20, w_A, and w_E."""
         tau, longest = self.tau, self.longest
         room = self.reach**2 * longest * (tau + 1) * (1 if self.twice else 3) // tau
         of_a, of_e = (5, 4) if self.within else (8, 1) if len(self.more) else (8, 0)
-        of_more = max(_square(self.more)) if len(self.more) else 1
+        of_more = max(map(int, _square(self.more))) if len(self.more) else 1
         of_r = math.isqrt(longest // tau)
         of_weights = room * of_a // 10 // longest
         of_n = room * (10 - of_a - of_e) // 10
@@ -179,30 +180,54 @@ class Members(Score):
     @property
     def of_members(self) -> Numbers:
         """What members are multiplied by: w_A a, w_N v, w_E e; (q + 1 + e, C)."""
+        return np.vstack([times * x.astype(object) for times, x in self._of_members])
+
+    @property
+    def _of_members(self) -> list[tuple[int, Numbers]]:
+        """The same as numbers and what they are multiplied by."""
         _, n, a, e = self.factors
-        parts = [a * self.weights, self._of_loads(n), *([e * self.more] if len(self.more) else [])]
-        found: Numbers = np.vstack(parts)
-        return found
+        found = [(a, self.weights.astype(np.int64)), (1, self._of_loads(n)), (e, self.more)]
+        return found[: 2 + bool(len(self.more))]
 
     @property
     def scale(self) -> int:
         """What a row of the largest weight counts."""
         return 1 if self.weighing is None else GRID
 
+    @cached_property
+    def lengths(self) -> Numbers:
+        """Square of what one person of each place moves all numbers by together; proof above."""
+        b, times = self.reach, 2 if self.twice else 1
+        r = self._by_arm(self.of_residuals.astype(np.int64))
+        of_r = [_square(one) for one in r]
+        each = [(times, one) for one in of_r] + [
+            (1, np.maximum(_square(one + other), _square(one - other)))
+            for one, other in combinations(r, 2)
+        ]
+        of_g = [
+            [weight**2 * _square(one) for one in self._changes(x)] for weight, x in self._of_members
+        ]
+        found = [4 * b**2 * one for one in of_r]
+        for (of, both), g in zip(each, zip(*of_g, strict=True), strict=True):
+            found.append(of * (b**2 * both + sum(g)))
+        longest: Numbers = np.maximum.reduce(found) * self.scale**2
+        return longest
+
+    def _changes(self, x: Numbers) -> list[Numbers]:
+        """What who has an arm of a place brings, and what who changes between two arms does."""
+        each = self._by_arm(x)
+        return each + [one - other for one, other in combinations(each, 2)]
+
     @property
     def effects(self) -> OnGrid:
         """All numbers; proof above."""
-        r, g = (self._by_arm(part) for part in (self.of_residuals, self.of_members))
-        b, times = self.reach, 2 if self.twice else 1
-        lengths = [4 * b**2 * _square(one) for one in r]
-        lengths += [times * (b**2 * _square(x) + _square(y)) for x, y in zip(r, g, strict=True)]
-        reach = [np.vstack([2 * b * abs(x), abs(y)]) for x, y in zip(r, g, strict=True)]
-        for one, other in combinations(range(self.arms), 2):
-            both = np.maximum(_square(r[one] + r[other]), _square(r[one] - r[other]))
-            lengths.append(b**2 * both + _square(g[one] - g[other]))
-            reach.append(np.vstack([b * (abs(r[one]) + abs(r[other])), abs(g[one] - g[other])]))
-        longest = np.maximum.reduce(lengths) * self.scale**2
-        return OnGrid(np.maximum.reduce(reach) * self.scale, longest, self.holds, self.twice)
+        moved = [(2 * self.reach, self._by_arm(self.of_residuals))]
+        moved += [(weight, self._changes(x)) for weight, x in self._of_members]
+        reach = [
+            weight * self.scale * np.maximum.reduce([abs(one) for one in of]).astype(object)
+            for weight, of in moved
+        ]
+        return OnGrid(np.vstack(reach), self.lengths, self.holds, self.twice)
 
     def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """S, R, A, N and E, whole."""
@@ -247,13 +272,20 @@ class Members(Score):
         return found
 
 
-def _square(vectors: Numbers) -> Numbers:
-    """Squared length of every column."""
-    found: Numbers = (vectors * vectors).sum(axis=0)
-    return found
+def _square(vectors: Any) -> Numbers:
+    """Squared length of every column; of machine numbers, within 2^54, by halves of 27 bits."""
+    if vectors.dtype == object:
+        return (vectors * vectors).sum(axis=0)  # type: ignore[no-any-return]
+    high, low = vectors >> 27, vectors & (1 << 27) - 1
+    found: Any = 0
+    for at in range(0, len(vectors), 256):  # 2^8 numbers of 2^54 at most
+        x, y = high[at : at + 256], low[at : at + 256]
+        for one, shift in (((x * x), 54), ((x * y), 28), ((y * y), 0)):
+            found = found + (one.sum(axis=0).astype(object) << shift)
+    return found  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OfPersons(Members):
     """The same where a person may have several rows, and joins or leaves with all of them.
 
@@ -305,17 +337,22 @@ class OfPersons(Members):
     @property
     def of_members(self) -> Numbers:
         """What members are multiplied by: w_E f; (E, C)."""
-        found: Numbers = self.of_more * self.more
+        found: Numbers = self.of_more * self.more.astype(object)
         return found
+
+    @cached_property
+    def lengths(self) -> Numbers:
+        """Square of what one person of each pattern moves all numbers by together; proof above."""
+        b, times = self.reach, 2 if self.twice else 1
+        X, Y = (self._of_a_person(_lengths(x))[0] for x in (self.of_residuals, self.of_members))
+        longest: Numbers = np.maximum(4 * b**2 * X**2, times * (b**2 * X**2 + Y**2))
+        return longest
 
     @property
     def effects(self) -> OnGrid:
         """All numbers; proof above."""
-        r, g, b = self.of_residuals, self.of_members, self.reach
-        X, Y = (self._of_a_person(_lengths(one))[0] for one in (r, g))
-        longest = np.maximum(4 * b**2 * X**2, (2 if self.twice else 1) * (b**2 * X**2 + Y**2))
-        reach = np.vstack([2 * b * self._of_a_person(abs(r)), self._of_a_person(abs(g))])
-        return OnGrid(reach, longest, self.holds, self.twice)
+        r, g = (self._of_a_person(abs(x)) for x in (self.of_residuals, self.of_members))
+        return OnGrid(np.vstack([2 * self.reach * r, g]), self.lengths, self.holds, self.twice)
 
 
 def _lengths(vectors: Numbers) -> Numbers:
@@ -353,7 +390,5 @@ class OfAnyWeights(OnGrid):
     @property
     def moves(self) -> Numbers:
         """By how much one person moves each number, on the grid; (m, P)."""
-        found: Numbers = np.outer(
-            np.full(len(self.reach), self._length, dtype=object), self.counts.astype(object)
-        )
+        found: Numbers = np.outer(np.full(len(self.reach), self._length), self.counts)
         return found

@@ -184,8 +184,9 @@ class PublicCells:
 
 def length_of(reach: Numbers) -> int:
     """Return the smallest whole number that no column of ``reach`` (m, C) is longer than."""
-    square = max(int((column * column).sum()) for column in reach.T)
-    return root_above(square)
+    near = (reach.astype(float) ** 2).sum(axis=0)
+    longest = reach[:, near >= max(near.tolist()) * (1 - 2.0**-40)]
+    return root_above(max(map(int, (longest * longest).sum(axis=0))))
 
 
 def root_above(square: int) -> int:
@@ -231,7 +232,7 @@ class OnGrid:
     def squared(self) -> Numbers:
         """Square of what one person of each cell moves all by together, on the grid; (C,)."""
         moves = self.moves
-        found: Numbers = (moves * moves).sum(axis=0)
+        found: Numbers = (moves * moves).sum(axis=0).astype(object)
         if self.lengths is None:
             return found
         more, unit = root_above(len(moves) * (2 if self.twice else 1)), self.unit
@@ -242,8 +243,17 @@ class OnGrid:
 
     @property
     def moves(self) -> Numbers:
-        """By how much one person of each cell moves each number, on the grid; (m, C)."""
-        return -((-self.reach * GRID) // self.unit)
+        """By how much one person of each cell moves each number, on the grid; (m, C) of int.
+
+        Floats are off by less than 2^-50 of a number: those that near a whole number are divided
+        as whole numbers.
+        """
+        unit = self.unit
+        near = self.reach.astype(float) * (GRID / unit)
+        found = np.ceil(near).astype(np.int64)
+        close = (abs(near - np.rint(near)) <= near * 2.0**-40) & (near > 0)
+        found[close] = -((-self.reach[close] * GRID) // unit)
+        return found
 
     def rounded(self, values: Sequence[int]) -> list[int]:
         """Return the numbers on the grid."""
@@ -319,7 +329,7 @@ class Vector:
         both = not all(part.twice for part in self.parts if part.holds is not None)
         l2 = int(most_together([part.squared for part in self.parts], holds, both=both))
         l1 = int(most_together([each.sum(axis=0) for each in moves], holds, both=True))
-        most = max(int(one) for each in moves for one in each.ravel().tolist())
+        most = max(max(map(max, each.tolist())) for each in moves if each.size)
         return max(1, l1), max(1, l2), max(1, most)
 
     def sealed(
@@ -583,7 +593,9 @@ class Score:
             moved = [
                 square_move(2 * self.reach, c) if self.clusters else c * c for c in map(int, most)
             ]
-            return OnGrid(abs(self.products) * np.array(moved, dtype=object))
+            sizes = abs(self.weights)
+            of = sizes * np.array(moved, dtype=object)
+            return OnGrid(np.array([of[j] * sizes[k] for j, k in self.pairs], dtype=object))
         d = 2 * self.reach * abs(self.weights)
         found = [[square_move(int(x), int(c)) for x in row] for row, c in zip(d, most, strict=True)]
         return OnGrid(np.array(found, dtype=object))

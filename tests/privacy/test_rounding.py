@@ -59,6 +59,21 @@ def test_the_boundary_is_found_from_both_sides(turn: Fraction) -> None:
     assert holds - fails <= turn * Fraction(2, 10**13)
 
 
+@pytest.mark.parametrize("turn", [Fraction(1, 10**9), Fraction(2, 3), Fraction(12345)])
+@pytest.mark.parametrize("off", [1, 1 + 1e-15, 1 - 1e-11, 0.4, 5])
+def test_what_is_nearly_right_spares_work_and_moves_no_boundary(turn: Fraction, off: float) -> None:
+    asked = []
+
+    def holds(x: Fraction) -> bool:
+        asked.append(x)
+        return x >= turn
+
+    alone = boundary(holds, "x")
+    whole = len(asked)
+    assert boundary(holds, "x", lambda x: x >= float(turn) * off) == alone
+    assert len(asked) - whole == 2 if off == 1 else len(asked) <= 2 * whole + 2
+
+
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_boundary_out_of_reach_is_refused(answer: bool) -> None:
     with pytest.raises(ParameterError, match="too extreme"):

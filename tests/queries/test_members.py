@@ -16,7 +16,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.aggregates import _open
 from dprct.queries.group_moments import Part
 from dprct.queries.kinds import Kinds
-from dprct.queries.members import Members, OfPersons
+from dprct.queries.members import Members, OfPersons, _square
 from dprct.queries.one_step import (
     FINEST,
     PublicCells,
@@ -55,6 +55,13 @@ def frame(rng: np.random.Generator, n: int) -> pd.DataFrame:
             "town": rng.choice(["a", "b", "c", ""], n),
         }
     )  # fmt: skip
+
+
+def test_squares_of_machine_numbers_are_exact() -> None:
+    numbers = np.random.default_rng(5).integers(-(1 << 54), 1 << 54, (700, 5), endpoint=True)
+    numbers[:, 0] = -(1 << 54)
+    whole = numbers.astype(object)
+    assert (_square(numbers) == (whole * whole).sum(axis=0)).all()
 
 
 def cells_of(data: pd.DataFrame) -> PublicCells:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 from typing import Any
 
@@ -19,6 +20,7 @@ from dprct.queries.one_step import (
     FINEST,
     Cross,
     Fit,
+    OnGrid,
     PublicCells,
     Residual,
     ResidualRows,
@@ -54,6 +56,17 @@ def weights(rng: np.random.Generator, q: int, cells: int = 4) -> Any:
     found = rng.normal(size=(q, cells))
     found /= np.sqrt((found**2).sum(axis=0)).max()
     return np.rint(found * FINEST).astype(np.int64).astype(object)
+
+
+@pytest.mark.parametrize("unit", [3, 1 << 60, (1 << 74) + 12345, 10**40 + 7])
+def test_moves_are_what_whole_numbers_are_divided_to(unit: int) -> None:
+    k = np.array([[1, 2, 77, 2**19 + 1, GRID - 1, GRID]], dtype=object)
+    reach = np.hstack([k * unit // GRID + off for off in (-1, 0, 1)] + [k * 0 + unit])
+    reach = np.clip(reach, 0, unit)
+    one = OnGrid(reach)
+    assert one.unit == unit
+    assert (one.moves == -((-reach * GRID) // unit)).all()
+    assert OnGrid(np.vstack([reach, reach])).unit == math.isqrt(2 * unit**2 - 1) + 1
 
 
 def cells_of(data: pd.DataFrame) -> PublicCells:

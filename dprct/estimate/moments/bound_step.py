@@ -49,7 +49,7 @@ class Chosen:
     @property
     def whole(self) -> NDArray[Any]:
         """The functions of cells as whole numbers."""
-        return np.rint(self.more * FINEST).astype(np.int64).astype(object)
+        return np.rint(self.more * FINEST).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

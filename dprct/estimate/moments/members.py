@@ -22,7 +22,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.moments.bound_step import Chosen
 from dprct.queries.kinds import Kinds
 from dprct.queries.members import Members, OfPersons
-from dprct.queries.one_step import FINEST, most_together
+from dprct.queries.one_step import FINEST, most_together, root_above
 from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
@@ -304,12 +304,9 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
     w, V = np.linalg.eigh(whole)
     half = V / np.sqrt(w) @ V.T
     level, at = np.linalg.eigh(half @ G @ half)
-    noise = [
-        math.hypot(*(float(e @ half @ B @ half @ e) * sd for B, sd in
-                     zip(chosen.parts, sd_p.tolist(), strict=True)))
-        for e in at.T
-    ]  # fmt: skip
-    if not (level > gate * np.array(noise)).all():
+    along = at.T @ half
+    noise = np.sqrt(((along @ chosen.parts * along).sum(axis=2) ** 2 * sd_p[:, None] ** 2).sum(0))
+    if not (level > gate * noise).all():
         return _lost(bound)
     inverse = np.linalg.inv(G)
     means = inverse @ s
@@ -325,7 +322,7 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
         means @ z,
         psi,
         float(p[0] / everybody),
-        max(GATE * np.array(noise) / level),
+        max(GATE * noise / level),
         K @ inverse[r:, r:] @ K.T,
     )
 
@@ -407,11 +404,11 @@ def read_members(
     bound: BoundStep, score: Members, part: OnGrid, units: Sequence[int], sd: float
 ) -> Law:
     """Coefficients among members from the released numbers."""
-    unit, noise = scaled(bound, score, part, sd)
+    unit, noise = scaled(bound, score, part.unit, sd)
     return law_of(bound, np.array(units, float) * unit, noise)
 
 
-def scaled(bound: BoundStep, score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
+def scaled(bound: BoundStep, score: Members, whole: int, sd: float) -> tuple[Array, Array]:
     """The unit of each released number, in half steps and rows, and its noise."""
     q, r, e = len(score.weights), len(score.of_residuals), len(score.more)
     if isinstance(score, OfPersons):
@@ -421,7 +418,7 @@ def scaled(bound: BoundStep, score: Members, part: OnGrid, sd: float) -> tuple[A
         w_r, w_n, w_a, w_e = (score.scale * one for one in score.factors)
         weight = [float(score.scale)] * q + [w_r / FINEST] * (r - q)
         weight += [w_a] * q + [w_n / FINEST] + [w_e] * e
-    unit = part.unit / GRID / FINEST / np.array(weight, float)
+    unit = whole / GRID / FINEST / np.array(weight, float)
     unit[:q] *= bound.longest
     if bound.controls is None:
         unit[r : r + q] *= bound.longest
@@ -448,8 +445,8 @@ def planned_law(bound: BoundStep, reach: int, level: float) -> Law:
     score = bound.score(reach, (bound.step.weighing,) if bound.step.weighing else ())
     assert chosen is not None
     assert isinstance(score, Members)
-    part = score.effects
-    _, noise = scaled(bound, score, part, math.sqrt(max(map(int, part.squared))))
+    _, noise = scaled(bound, score, root_above(max(map(int, score.lengths))), 1.0)
+    noise *= GRID + root_above(len(noise) * (2 if score.twice else 1))
     n, share = bound.sizes * loads_of(bound), chosen.share * chosen.loads[0]
     sums, r = np.zeros(len(noise)), len(score.of_residuals)
     counts = chosen.more @ bound.sizes

@@ -89,6 +89,7 @@ from dprct.estimate.moments.plan import (
     doubtful_steps,
     effect_error,
     errors_of,
+    guessed_icc,
     planned_bounds,
     planned_effects,
     planned_means,
@@ -1077,6 +1078,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             planned = [one.at(law, s2) for one, law in zip(ahead, laws, strict=True)]
             numbers += planned_models(ahead, planned, allocation)
             warnings += doubtful_models(ahead, planned)
+        numbers += guessed_icc(facts, self.assignment)
         for one, served in self.served(facts.schema).items():
             if isinstance(served, str) and one.family is None:
                 found, problem = planned_regression(one.formula, facts, sigma)

@@ -772,11 +772,16 @@ def told_above(steps: Steps, layout: Layout) -> list[float]:
 
 def icc_of(design: Design | None, outcome: str, persons: bool = False) -> float:
     """Return the declared correlation of an outcome within clusters, or the typical one."""
-    declared = getattr(design, "icc", None)
-    known = declared.get(outcome) if isinstance(declared, Mapping) else declared
+    known = declared_icc(design, outcome)
     if known is None:
         return TYPICAL_ICC_OF_PERSONS if persons else TYPICAL_ICC
     return float(known)
+
+
+def declared_icc(design: Design | None, outcome: str) -> float | None:
+    """Return the correlation of an outcome within clusters, None where none is declared."""
+    declared = getattr(design, "icc", None)
+    return declared.get(outcome) if isinstance(declared, Mapping) else declared
 
 
 def kept_of(bound: BoundStep, layout: Layout, s2: float, guess: float) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dprct.estimate.moments.index_models import OF_MODEL
 from dprct.estimate.moments.layout import GUESS, VIF
-from dprct.estimate.moments.one_step import TOTALS, together
+from dprct.estimate.moments.one_step import TOTALS, TYPICAL_ICC, declared_icc, together
 from dprct.estimate.moments.release import SCORES, count_noise, gaussian_of
 from dprct.estimate.moments.robust_errors import SHARE
 from dprct.estimate.moments.slopes import gram_told_above
@@ -35,6 +35,7 @@ from dprct.schema.columns import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dprct.assignment.groups import Design
     from dprct.estimate.moments.bound_step import Chosen
     from dprct.estimate.moments.declared import Declared
     from dprct.estimate.moments.layout import Layout, Place
@@ -186,6 +187,22 @@ def doubtful_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[
                 f"{errors.doubt:.2g} times that variance: intervals will be too wide, and the "
                 "variance may be drawn at 0 or below; raise epsilon, or cluster in one way"
             )
+
+
+def guessed_icc(facts: MomentsFacts, design: Design | None) -> Iterator[PlannedNumber]:
+    """What people of a cluster are taken to have in common, where a design does not declare it."""
+    bounds = [one for one in facts.steps.bound if one.clusters]
+    if not getattr(design, "cluster_columns", ()):
+        return
+    names = [one.step.outcome for one in bounds if one.step.unit not in one.step.clusters]
+    names += [one.outcome for one in facts.models if one.groups]
+    guessed = [name for name in dict.fromkeys(names) if declared_icc(design, name) is None]
+    if guessed:
+        why = (
+            f"a guess, of {_some(guessed)}: planned errors and clips follow from it; declare "
+            "``icc=`` of the design if other studies say what it is"
+        )
+        yield PlannedNumber("icc", TYPICAL_ICC, why=why)
 
 
 def _planned_members(one: Declared, chosen: Chosen, errors: Planned) -> Iterator[PlannedNumber]:

@@ -56,6 +56,30 @@ def test_a_plan_says_the_error_of_every_coefficient_within_a_fifth(grouped: bool
         assert ratio == pytest.approx(np.hypot(1, noise[name] / own[name]), rel=0.2), name
 
 
+@pytest.mark.parametrize(
+    ("icc", "guessed"), [(None, "of y, b:"), ({"y": 0.04}, "of b:"), (0.04, "")]
+)
+def test_a_plan_says_that_a_correlation_is_a_guess(icc: object, guessed: str) -> None:
+    never = {"missing": ()}
+    schema = Schema((
+        Column("y", bounds=(0, 1), sd=0.3, **never),
+        Column("b", "byte", levels=(0.0, 1.0), **never),
+        Column("t", "byte", levels=(0.0, 1.0), **never),
+        Column("village", "int", fate="public", **never),
+    ))  # fmt: skip
+    village = np.arange(900) % 30
+    t = village % 2 * 1.0
+    data = pd.DataFrame({"y": 0.5, "b": t, "t": t, "village": village})
+    logit = dprct.Regression("b ~ t", family="logit", cluster="village")
+    design = dprct.Cluster("t", cluster="village", shares=0.5, icc=icc)
+    model = dprct.PrivateMoments(
+        data, schema, formulas=["y ~ t", logit], assignment=design,
+        neighbors="replace-one-design-public",
+    )  # fmt: skip
+    found = [one for one in model.plan(2, 1e-6).numbers if one.quantity == "icc"]
+    assert [(one.value, guessed in one.why) for one in found] == [(0.1, True)] * bool(guessed)
+
+
 def test_a_plan_says_what_factors_of_many_levels_take(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the numbers that are drawn and, without a design, by the inverses of errors."""
     n, levels = 2000, 40
