@@ -11,8 +11,8 @@ import typer
 from dprct import disk
 from dprct.cli.options import StudyFile
 from dprct.cli.protect import protect
-from dprct.cli.show import complain, say, working
-from dprct.disk import atomic_write, file_error
+from dprct.cli.show import check_page, complain, say, working
+from dprct.disk import atomic_write
 from dprct.errors import FileError
 
 if TYPE_CHECKING:
@@ -107,8 +107,6 @@ def _check_custodian(page: Path, contents: Contents) -> None:
     """Refuse a place where the confidential report would be published, or replace another file."""
     from dprct.study.package_page import CUSTODIAN_KIND
 
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise FileError(f"{page.name!r} is not the name of a page; let it end in .html")
     for folder in (contents.target, contents.folder.root):
         if page.resolve().is_relative_to(folder.resolve()):
             raise FileError(
@@ -118,17 +116,7 @@ def _check_custodian(page: Path, contents: Contents) -> None:
     disk.require_folder(page)
     if page.is_symlink():
         raise FileError(f"{page.name!r} is a link; give another name")
-    try:
-        with disk.opened(page) as file:
-            start = file.read(2000)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise file_error(error, page, "read") from None
-    if f"<title>{CUSTODIAN_KIND}".encode() not in start:
-        raise FileError(
-            f"{page.name!r} exists and is not such a page; give another name or remove it"
-        )
+    check_page(page, CUSTODIAN_KIND)
 
 
 def _write_custodian(study: Study, found: list[Verdict], contents: Contents, page: Path) -> None:

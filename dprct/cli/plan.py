@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dprct import disk
 from dprct.cli.check import say_same_data
 from dprct.cli.options import Long, StudyFile
-from dprct.cli.show import say, say_plan, working
-from dprct.disk import atomic_write, file_error
+from dprct.cli.show import check_page, say, say_plan, working
+from dprct.disk import atomic_write
 from dprct.errors import FileError
 
 if TYPE_CHECKING:
@@ -43,12 +42,12 @@ def plan(
     The plan follows from public facts; the data are read only to refuse values and designs that the
     declarations rule out.
     """
-    from dprct.study.approval import approval_of, approval_page
+    from dprct.study.approval import KIND, approval_of, approval_page
     from dprct.study.ready import bound_model, study_of
 
     study = study_of(study_file)
     if html is not None:
-        _check_page(html)
+        check_page(html, KIND)
     if picture is not None:
         _check_picture(picture)
     with working("reading"):
@@ -88,22 +87,3 @@ def _draw(study: Study, model: Any, path: Path) -> None:
     )
     with atomic_write(path, mode="wb") as file:
         axes[0].figure.savefig(file, format=path.suffix[1:].lower())  # type: ignore[union-attr]
-
-
-def _check_page(path: Path) -> None:
-    """Refuse to replace anything but such a page."""
-    from dprct.study.approval import KIND
-
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise FileError(f"{path.name!r} is not the name of a page; let it end in .html")
-    try:
-        with disk.opened(path) as page:
-            start = page.read(2000)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise file_error(error, path, "read") from None
-    if f"<title>{KIND}".encode() not in start:
-        raise FileError(
-            f"{path.name!r} exists and is not such a page; give another name or remove it"
-        )

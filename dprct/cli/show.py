@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from dprct.errors import FileError
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dprct.results.plan import Plan
     from dprct.study.verdicts import Verdict
 
@@ -76,3 +80,22 @@ def working(what: str) -> Iterator[None]:
     """Show that something is being done, on a terminal."""
     with errors.status(what):
         yield
+
+
+def check_page(path: Path, kind: str) -> None:
+    """Refuse a name that is none of a page, and to replace anything but such a page."""
+    from dprct import disk
+
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise FileError(f"{path.name!r} is not the name of a page; let it end in .html")
+    try:
+        with disk.opened(path) as page:
+            start = page.read(2000)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise disk.file_error(error, path, "read") from None
+    if f"<title>{kind}".encode() not in start:
+        raise FileError(
+            f"{path.name!r} exists and is not such a page; give another name or remove it"
+        )

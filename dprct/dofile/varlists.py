@@ -5,10 +5,11 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import Counter
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _SPACED = re.compile(r"\s+(-|#+|\*)\s+|\s*(-)\s+(?=[A-Za-z_])|(?<=\w)\s+(-)(?=[A-Za-z_])")
 _APART = (" -", "- ", "\t-", "-\t", " #", "# ", " * ")
@@ -63,14 +64,27 @@ def is_plain(word: str) -> bool:
     return re.fullmatch(r"[A-Za-z_]\w*", word) is not None
 
 
-def product_of(terms: Iterable[str]) -> str:
-    """Return the term of a formula that is the product of others: a column by itself is its square.
+def factor_of(word: str) -> str:
+    """Return the column of a factor such as ``i.town`` or ``ib2.town``; empty of any other word."""
+    found = re.fullmatch(r"i(?:b\w*)?\.(\w+)", word)
+    return found[1] if found else ""
+
+
+def crossed(word: str, factors: Sequence[str]) -> tuple[str, ...]:
+    """Terms of a formula that a product is; with ``##`` its factors and all products of them.
 
     Examples
     --------
-    >>> product_of(["price", "price", "C(wave)"]), product_of(["C(wave)", "C(wave)"])
-    ('I(price**2):C(wave)', 'C(wave)')
+    >>> crossed("c.price##c.price", ["price", "price"]), crossed("i.wave#i.wave", ["C(wave)"] * 2)
+    (('price', 'I(price**2)'), ('C(wave)',))
     """
+    sizes = range(1 if "##" in word else len(factors), len(factors) + 1)
+    found = (_product(some) for size in sizes for some in combinations(factors, size))
+    return tuple(dict.fromkeys(found))
+
+
+def _product(terms: Iterable[str]) -> str:
+    """Return the term that is the product of others: a column by itself is its square."""
     times = Counter(terms).items()
     return ":".join(
         one if often == 1 or one.startswith("C(") else f"I({one}**{often})" for one, often in times

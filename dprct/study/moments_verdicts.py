@@ -31,7 +31,7 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
-from dprct.schema.conditions import as_in_stata, condition, meets, named, parts_of, reduced
+from dprct.schema.conditions import meets, named, parts_of, reduced
 from dprct.study.do_columns import how_released
 from dprct.study.index_verdicts import (
     COMMANDS,
@@ -41,7 +41,14 @@ from dprct.study.index_verdicts import (
     saturated_verdict,
 )
 from dprct.study.obstacles import after_step
-from dprct.study.prefill import INSTRUMENTED, LEAST_SQUARES, MARGINS, sampling_weights
+from dprct.study.prefill import (
+    INSTRUMENTED,
+    LEAST_SQUARES,
+    MARGINS,
+    columns_there,
+    declared_condition,
+    sampling_weights,
+)
 from dprct.study.reading import Reading, ServedRegression
 
 Answer = tuple[str, str, str | Reading]
@@ -526,27 +533,6 @@ def _estimand(one: ServedRegression, twos: Collection[str]) -> str:
         if not all(part in twos or part.startswith("C(") for part in term.split(":"))
     ]
     return f"for the {coefficient_words(amounts, one.covariates)}"
-
-
-def declared_condition(row: Regression, there: Collection[str]) -> str | None:
-    """Return the condition on rows as a declared regression has it; empty of all rows.
-
-    None if it has no such.  What is missing is larger than any number in Stata, and here it is
-    unknown; ``there`` are the columns that have a value in all rows that count.
-    """
-    if not row.sample:
-        return ""
-    try:
-        found = as_in_stata(condition(row.sample), there)
-    except DprctError:
-        return None
-    return None if found is None or row.remade else reduced(found, there)
-
-
-def columns_there(row: Regression) -> set[str]:
-    """Return the columns of a regression, which have a value in all rows that it uses."""
-    words = (str(row.outcome), *row.regressors, *row.absorb)
-    return {name for word in words for name in bare_names(word)}
 
 
 def _categories(words: Iterable[str]) -> set[str]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from dprct.dofile.memory import multiplied
-from dprct.dofile.varlists import bare_names, is_plain, product_of
+from dprct.dofile.varlists import bare_names, crossed, factor_of, is_plain
 from dprct.errors import FormulaError
 from dprct.schema.conditions import as_in_stata, condition, divided_by, named, reduced
 from dprct.study.do_columns import named_columns, on_derived
 from dprct.study.index_verdicts import COMMANDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from dprct.dofile import Regression
     from dprct.dofile.memory import Restacked
@@ -144,7 +143,7 @@ def prefilled(
         for row in rows
         if row.command in MARGINS
         and _is_of_column(row, known)
-        and any(_factor_of(word) in row.treatments for word in row.regressors)
+        and any(factor_of(word) in row.treatments for word in row.regressors)
     ]
     models = [
         row
@@ -276,7 +275,7 @@ def _is_of_column(row: Regression, known: set[str]) -> bool:
 
 def _by_column(row: Regression) -> Regression:
     """The regression with treatments by their columns, where they are factors: ``i.treat``."""
-    names = [_factor_of(word) or word for word in row.treatments]
+    names = [factor_of(word) or word for word in row.treatments]
     return replace(row, treatments=tuple(dict.fromkeys(names)))
 
 
@@ -295,12 +294,6 @@ def _products_told(rows: Sequence[Regression], known: set[str]) -> list[Regressi
         own = [name for name in parts if name in arms]
         found.append(replace(row, treatments=tuple(dict.fromkeys([*row.treatments, *own]))))
     return found
-
-
-def _factor_of(word: str) -> str:
-    """The column of a factor; empty of any other word."""
-    found = re.fullmatch(r"i(?:b\w*)?\.(\w+)", word)
-    return found[1] if found else ""
 
 
 def _is_arm(name: str, row: Regression, known: set[str]) -> bool:
@@ -366,9 +359,9 @@ def _printed(
         if weights is None or not {weights, *row.cluster} <= known - {*row.derived} | {""}:
             continue
         arms = [
-            f"C({name})" if (name := _factor_of(word)) else word
+            f"C({name})" if (name := factor_of(word)) else word
             for word in plain
-            if word in row.treatments or _factor_of(word) in row.treatments
+            if word in row.treatments or factor_of(word) in row.treatments
         ]
         right = dict.fromkeys([*arms, *covariates, *made])
         right |= {
@@ -437,10 +430,7 @@ def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] 
             name if arm or (part and part[1] == "c") else f"C({name})"
             for name, arm, part in zip(names, arms, parts, strict=True)
         ]
-        sizes = range(1 if "##" in word else len(terms), len(terms) + 1)
-        return tuple(
-            dict.fromkeys(product_of(some) for k in sizes for some in combinations(terms, k))
-        )
+        return crossed(word, terms)
     if word not in row.treatments or word not in row.derived:
         return ()
     factors = multiplied(word, row.derived)
@@ -459,22 +449,34 @@ def sampling_weights(row: Regression) -> str | None:
     return name if sampled and is_plain(name) and name not in row.derived else None
 
 
+def declared_condition(row: Regression, there: Collection[str]) -> str | None:
+    """Return the condition on rows as a declared regression has it; empty of all rows.
+
+    None if it has no such.  What is missing is larger than any number in Stata, and here it is
+    unknown; ``there`` are the columns that have a value in all rows that count.
+    """
+    if not row.sample:
+        return ""
+    try:
+        found = as_in_stata(condition(row.sample), there)
+    except FormulaError:
+        return None
+    return None if found is None or row.remade else reduced(found, there)
+
+
+def columns_there(row: Regression) -> set[str]:
+    """Return the columns of a regression, which have a value in all rows that it uses."""
+    words = (str(row.outcome), *row.regressors, *row.absorb)
+    return {name for word in words for name in bare_names(word)}
+
+
 def _where(row: Regression, known: set[str], moved: set[str], assigned: set[str]) -> str | None:
     """Return the condition of a regression as a declared one has it; None if it has no such.
 
     None, too, if it is on what treatment may have moved, or joins treatment and other columns by
     ``|``.
     """
-    if not row.sample:
-        return ""
-    try:
-        found = condition(row.sample)
-    except FormulaError:
-        return None
-    words = (str(row.outcome), *row.regressors, *row.absorb)
-    there = {name for word in words for name in bare_names(word)}
-    exact = as_in_stata(found, there)  # which columns are never missing is declared later
-    left = None if exact is None or row.remade else reduced(exact, there)
+    left = declared_condition(row, columns_there(row))  # who is never missing is declared later
     if left is None or (left and (not named(left) <= known or named(left) & moved)):
         return None
     others = divided_by(left, assigned)[1] if left else None
@@ -485,7 +487,7 @@ def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...
     """Return the covariates as terms of a formula; None where the file lacks one of them."""
     found: list[str] = []
     for word in (*row.regressors, *(f"i.{name}" for name in row.absorb)):
-        factor = _factor_of(word)
+        factor = factor_of(word)
         name = factor or word
         if name in row.treatments and _is_arm(name, row, known):
             continue

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,7 +26,7 @@ from dprct.certificate.valid_regressions import (
     shown_levels,
 )
 from dprct.dofile.regression import SMALL
-from dprct.dofile.varlists import bare_names, product_of
+from dprct.dofile.varlists import bare_names, crossed, factor_of
 from dprct.errors import DprctError
 from dprct.estimate.experiment import blocks_of
 from dprct.estimate.moments.model import MomentsSpec
@@ -44,9 +43,14 @@ from dprct.study.do_columns import all_on_derived, how_released
 from dprct.study.do_files import MergedFile, Others, read_do, stem
 from dprct.study.index_verdicts import UNSERVED
 from dprct.study.moments_tables import SUFFIX, moments_path
-from dprct.study.moments_verdicts import Served, columns_there, declared_condition
+from dprct.study.moments_verdicts import Served
 from dprct.study.obstacles import VALID, Obstacle, after_step, further
-from dprct.study.prefill import INSTRUMENTED, LEAST_SQUARES
+from dprct.study.prefill import (
+    INSTRUMENTED,
+    LEAST_SQUARES,
+    columns_there,
+    declared_condition,
+)
 from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
@@ -550,9 +554,7 @@ def terms_of(row: Regression) -> tuple[str, ...]:
     """Return the right side in the words of a formula: ``i.v`` is ``C(v)``, ``a#b`` is ``a:b``."""
     found: dict[str, None] = {}
     for word in row.regressors:
-        parts = [_factor(part) for part in re.split(r"#+", word)]
-        sizes = range(1 if "##" in word else len(parts), len(parts) + 1)
-        found |= dict.fromkeys(product_of(some) for k in sizes for some in combinations(parts, k))
+        found |= dict.fromkeys(crossed(word, [*map(_factor, re.split(r"#+", word))]))
     return (*found, *(f"C({name.removeprefix('i.')})" for name in row.absorb))
 
 
@@ -589,9 +591,7 @@ def _by_arm(row: Regression, valid: Validity) -> Regression:
 
 
 def _factor(word: str) -> str:
-    if made := re.fullmatch(r"i(?:b\w*)?\.(\w+)", word):
-        return f"C({made[1]})"
-    return word.removeprefix("c.")
+    return f"C({name})" if (name := factor_of(word)) else word.removeprefix("c.")
 
 
 def _words(row: Regression) -> list[str]:
