@@ -6,7 +6,7 @@ from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 from dprct.app.fields import choices_of, shown_value
-from dprct.app.words import HELP, IN_A_SURVEY, METHOD_NAMES, label, meanings, plain, takes
+from dprct.app.words import HELP, IN_A_SURVEY, METHOD_NAMES, WORDS, label, meanings, plain, takes
 from dprct.estimate.moments.declared import Regression
 from dprct.schema.columns import Unit
 from dprct.schema.keys import is_required, keys_of
@@ -189,18 +189,22 @@ def form(
     left_out = {*besides}
     said = _meanings(kind)
     for key, (field, kinds) in keys_of(kind).items():
-        if key in left_out:
+        if key in left_out or (key == "neighbors" and name in _REPLACE_ONE):
             continue
-        default = field.default
+        default = (
+            "" if field.default in (MISSING, None, ()) else shown_value(_listed(field.default))
+        )
+        words = WORDS.get(key, {})
         yield {
             "key": key,
             "label": label(key, name),
             "help": HELP.get((name, key)) or said.get(key, ""),
             "takes": "" if (name, key) in HELP else takes(kinds),
-            "choices": choices_of(kinds),
+            "choices": choices_of(kinds) or [*words],
+            "words": words,
             "flag": [one.name for one in kinds] == ["bool"],
             "required": is_required(field),
-            "default": "" if default in (MISSING, None, ()) else shown_value(_listed(default)),
+            "default": words.get(default, default),
             "value": shown_value(there.get(key)),
         }
 
@@ -222,6 +226,8 @@ def _meanings(kind: type[Any]) -> Mapping[str, str]:
 
 
 _AS_THERE = "PrivateAdditive"
+_REPLACE_ONE = ("private_additive", "cate", "synthetic_control")
+"""Methods of one relation, under which treatment is protected."""
 _SAID: dict[type[Any], Mapping[str, str]] = {}
 """What the fields of each kind mean: docstrings are read once."""
 

@@ -98,7 +98,7 @@ _LABELS: Mapping[str, str] = {
     "keep": "Notes to keep",
     "published": "Numbers that the paper prints",
     "disjoint": "Why nobody is in two of these data sets",
-    "neighbors": "Which data sets are neighbours",
+    "neighbors": "Whether treatment is protected",
     "cov_type": "Kind of errors",
     "relation": "Promise of every release",
     "separate": "Why it is a budget of its own",
@@ -148,8 +148,7 @@ HELP: Mapping[tuple[str, str], str] = {
     ("budget", "epsilon"): "The most that all releases of these data may ever cost together. If "
     "empty, the cost of this release.",
     ("budget", "delta"): "The same for delta.",
-    ("budget", "relation"): "Which promise every release has to keep: replace-one, or "
-    "replace-one-design-public. If empty, any.",
+    ("budget", "relation"): "Which promise every release has to keep. If empty, any.",
     ("budget", "separate"): "Why these data may have a second budget, besides that of the ledger "
     "next to them. The certificate states the reason.",
     ("header", "columns"): "If not all: the names of those that you confirm, such as hh_*. _dta "
@@ -197,7 +196,10 @@ HELP: Mapping[tuple[str, str], str] = {
     ("table", "control"): "The column of the control group, if there is one.",
     ("table", "errors"): "HC1, HC0, HC2, HC3, nonrobust or cluster.",
     ("table", "cluster"): "The column by which errors are clustered.",
+    ("moments", "neighbors"): "With treatment protected, too, fewer regressions are served.",
+    ("private_ate", "neighbors"): "With treatment protected, too, its probabilities are public.",
     ("table", "weights"): "The column of weights.",
+    ("table", "where"): "Only these rows, such as female == 1 & region <= 3.",
     ("table", "weights_type"): "As in Stata: aweight, fweight or pweight.",
     ("table", "alternative"): "two-sided or one-sided.",
     ("table", "distribution"): "t or normal.",
@@ -209,6 +211,13 @@ HELP: Mapping[tuple[str, str], str] = {
     ("table", "seed"): "Seed of the draws, for westfall-young and romano-wolf.",
 }
 """What a field is for, where what the documentation says is for other readers."""
+
+_TREATMENT = {
+    "replace-one-design-public": "who was treated is public",
+    "replace-one": "who was treated is protected, too",
+}
+WORDS: Mapping[str, Mapping[str, str]] = {"neighbors": _TREATMENT, "relation": _TREATMENT}
+"""What the choices of a field are called, by its key."""
 
 _TAKES: Mapping[str, str] = {
     "text in quotes": "text",

@@ -7,12 +7,13 @@ import io
 import math
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
 from dprct.errors import ColumnError, DprctError, FileError, ParameterError, StudyError, marked
 from dprct.formula import names as formula_names
+from dprct.schema import conditions
 from dprct.study.sections import section
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class TableSpec:
         Columns that enter as factors.
     control : str or None
         The column of the control group.
+    where : str or None
+        Its rows, as in ``[[regression]]``: ``"female == 1 & region <= 3"``.  Released moments give
+        a regression of these if it is declared with the same ``where``, or if they are a subgroup;
+        a calibrated file, whose effects are among all of its rows, gives none.
     errors : str
         The kind of standard errors: HC1, HC0, HC2, HC3, nonrobust or cluster.
     cluster, weights : str or None
@@ -81,6 +86,7 @@ class TableSpec:
     covariates: Covariates = ()
     blocks: tuple[str, ...] = ()
     control: str | None = None
+    where: str | None = None
     errors: str = "HC1"
     cluster: str | None = None
     weights: str | None = None
@@ -104,7 +110,29 @@ class TableSpec:
         terms = [term for members in sets for term in members]
         named = formula_names("~ " + " + ".join(terms), functions=True)[1] if terms else []
         single = [name for name in (self.control, self.cluster, self.weights) if name]
-        return list(dict.fromkeys([*self.outcomes, *self.arms, *named, *self.blocks, *single]))
+        asked = [] if self.where is None else sorted(conditions.named(self.condition))
+        listed = [*self.outcomes, *self.arms, *named, *self.blocks, *single, *asked]
+        return list(dict.fromkeys(listed))
+
+    @property
+    def condition(self) -> str:
+        """Its condition on rows in one spelling; empty of all rows."""
+        return "" if self.where is None else conditions.condition(self.where)
+
+    @property
+    def about_rows(self) -> tuple[str, ...]:
+        """What a note below the table says of its rows."""
+        return (f"Rows with {self.condition}.",) if self.where else ()
+
+    def _rows(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The rows that meet its condition."""
+        if self.where is None:
+            return data
+        columns = {name: data[name].to_numpy() for name in conditions.named(self.condition)}
+        kept = conditions.meets(self.condition, columns, len(data))
+        if not kept.any():
+            raise ParameterError(f"``where={self.where!r}`` keeps no row; correct it")
+        return data[kept].reset_index(drop=True)
 
     def without_information(self, fates: Mapping[str, str]) -> list[str]:
         """Return the columns that the table needs and a file of these fates holds nothing of."""
@@ -159,10 +187,11 @@ class TableSpec:
         options: dict[str, Any] = {
             _OPTIONS.get(f.name, f.name): getattr(self, f.name)
             for f in fields(self)
-            if f.name not in ("name", "digits")
+            if f.name not in ("name", "digits", "where")
         }
         options |= {"title": self.title or self.name, "family_sizes": self.family_sizes or None}
-        table = itt_table(data, schema, **options, guarantee=guarantee)
+        table = itt_table(self._rows(data), schema, **options, guarantee=guarantee)
+        table = replace(table, notes=(*self.about_rows, *table.notes))
         return table if self.digits is None else table.styled(digits=self.digits)
 
 

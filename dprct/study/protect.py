@@ -306,6 +306,17 @@ def _tables(
                 f"it needs the confidential file: nothing is released of {', '.join(lost)}"
             )
             continue
+        if (
+            spec.where
+            and isinstance(on, OnFile)
+            and certificate is not None
+            and Validity.of(on.schema) is not None
+        ):
+            withheld[spec.name] = (
+                f"it needs the confidential file: its rows are those with {spec.condition}, and "
+                "effects of this file are among all of its rows"
+            )
+            continue
         try:
             made[spec.name] = (
                 spec.made(on.data, on.schema, guarantee)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from dprct.results.itt import ITTTable, laid_out
 from dprct.results.itt_estimates import Inference, adjust
 from dprct.results.multiple_testing import RESAMPLED, families_of
 from dprct.results.tables import style_named
-from dprct.study.moments_verdicts import Served
+from dprct.schema.conditions import condition, reduced
+from dprct.study.moments_verdicts import Served, formula_of
 from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
@@ -53,20 +55,41 @@ def problems_of_moments(table: TableSpec, spec: MomentsSpec, schema: Schema) -> 
     opening = f"[[table]] {table.name!r}: "
     if found := _for_rows(table):
         return [opening + one for one in found]
-    served, reasons = Served.planned("", spec, schema), []
+    served, reasons = _Served.planned("", spec, schema), []
     for row in _rows(table):
         kind, reason, remedy = served.verdict(row.regression, row.terms)
         if kind == "valid":
             return []
-        reasons.append(f"{row.said}: {reason}" + (f" ({remedy})" if remedy else ""))
+        if not isinstance(remedy, str) or not remedy or "formula = " in remedy:
+            remedy = _declared(table, row, served)
+        reasons.append(f"{row.said}: {reason} ({remedy})")
     return [f"{opening}the moments give none of its regressions; {reasons[0]}"]
+
+
+def _declared(table: TableSpec, row: _Row, served: Served) -> str:
+    """Say how a regression of a table is declared, with errors that moments have."""
+    keys = {"formula": formula_of(row.regression, row.terms), "where": table.condition,
+            "cluster": table.cluster or served.unit or ""}  # fmt: skip
+    said = ", ".join(f"{key} = {json.dumps(text)}" for key, text in keys.items() if text)
+    more = ""
+    if keys["cluster"] and table.cluster is None:
+        more = f', and give the table errors = "cluster", cluster = {json.dumps(keys["cluster"])}'
+    return f"declare it: [[regression]] {said}{more}"
+
+
+class _Served(Served):
+    """What moments hold, for regressions of tables, whose conditions are not Stata's."""
+
+    def _condition(self, row: Regression) -> str | None:
+        there = self._there(row)
+        return reduced(condition(row.sample), there) if row.sample else ""
 
 
 def table_of_moments(table: TableSpec, moments: Moments) -> ITTTable:
     """Return a table; a regression that was not released has no number, and a note says why."""
     if found := _for_rows(table):
         raise ParameterError("; ".join(found))
-    served = Served.released("", moments)
+    served = _Served.released("", moments)
     records: list[dict[str, Any]] = []
     lost: dict[tuple[str, str], str] = {}
     notes: dict[str, None] = {}
@@ -89,7 +112,8 @@ def _for_rows(table: TableSpec) -> list[str]:
     """Return what a table asks for that only rows could give."""
     asked = [key for key, usual in _OF_ROWS.items() if getattr(table, key) != usual]
     found = [
-        f"{key} is for tables of a file; leave it out, as moments are released" for key in asked
+        f"{key} needs rows, and released moments hold none; leave it out of the table"
+        for key in asked
     ]
     if table.adjust in RESAMPLED:
         found.append(f'adjust = "{table.adjust}" resamples rows; take "holm" or "bonferroni"')
@@ -106,6 +130,7 @@ def _rows(table: TableSpec) -> Iterator[_Row]:
                 file=table.name, line=0, command="regress", outcome=outcome,
                 regressors=tuple(formula_names("~ " + " + ".join(right), functions=True)[1]),
                 treatments=table.arms,
+                sample=table.condition,
                 weights=f"{table.weights_type}={table.weights}" if table.weights else "",
                 vce="cluster" if clustered else _ERRORS.get(table.errors, table.errors),
                 cluster=(table.cluster,) if table.cluster else (),
@@ -180,7 +205,7 @@ def _table(
         columns=columns, rows=rows, title=table.title or table.name, corner="Outcome", parts=parts,
         style=style if table.digits is None else style.changed({"digits": table.digits}),
         notes=(
-            f"{READ_OFF} release. Observations: {numbers}.",
+            f"{READ_OFF} release. Observations: {numbers}.", *table.about_rows,
             *(f"{UNSERVED}: {why}." for why in lost.values()),
             *notes,
             *str(moments.guarantee).splitlines(),

@@ -7,9 +7,11 @@ import pytest
 from dprct.app.fields import fact, section_value, shown_fact, shown_value
 from dprct.app.forms import form
 from dprct.errors import StudyError
+from dprct.estimate.moments.model import MomentsSpec
 from dprct.schema.facts import DECLARABLE
 from dprct.schema.keys import keys_of
 from dprct.study.asked import spec_of
+from dprct.study.methods import METHODS
 from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget
 
 
@@ -78,3 +80,12 @@ def test_a_form_has_every_key_and_what_it_takes() -> None:
     assert all(one["label"] and one["help"] for one in fields)
     (confirm,) = [one for one in form("release", ReleaseSection, {}) if one["key"] == "confirm"]
     assert confirm["flag"]
+
+
+def test_relations_are_chosen_by_what_they_protect() -> None:
+    (found,) = [one for one in form("moments", MomentsSpec, {}) if one["key"] == "neighbors"]
+    assert found["words"]["replace-one-design-public"] == "who was treated is public"
+    assert {*found["words"]} == {*found["choices"]}
+    assert "replace-one" not in f"{found['label']} {found['help']} {found['default']}"
+    spec = METHODS["cate"].specification()  # of which there is one relation, and no choice
+    assert "neighbors" not in [one["key"] for one in form("cate", spec, {})]

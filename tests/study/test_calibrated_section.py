@@ -19,6 +19,7 @@ from dprct.privacy.budget import Budget
 from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema import Column, Schema, Unit
 from dprct.study.calibrated_section import CalibratedAsked, calibrated_from
+from dprct.study.protect import declared_tables, protected, written_files
 from dprct.study.ready import bound_model, ledger, planned, read_header, unaffordable
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import load_study
@@ -391,3 +392,12 @@ def test_whole_clusters_are_rehearsed_as_they_are_charged(spec, unit):
     design = dprct.Cluster("t", cluster="g", largest=4)
     asked = CalibratedSpec(outcome=(), assignment=design, **spec)
     assert CalibratedAsked("calibrated", asked, "y ~ t").protects(SOME) == (unit or SOME.unit)
+
+
+def test_a_table_of_some_rows_needs_the_confidential_file(study):
+    found = load_study(study(('errors = "HC3"', 'where = "age > 40"')))
+    written_files(found, model := bound_model(found), protected(found, model), [])
+    tables = declared_tables(found, "protected")
+    assert [*tables.made] == ["t1"]
+    assert tables.withheld["t2"].startswith("it needs the confidential file: its rows are those")
+    assert [*declared_tables(found, "confidential").made] == ["t1", "t2"]

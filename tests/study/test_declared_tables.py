@@ -246,3 +246,21 @@ def test_the_long_form_has_every_number_once(data: pd.DataFrame, schema: Schema)
     assert (entries[-1]["covariates"], entries[-1]["outcome"], entries[-1]["arm"]) == (
         record["covariates"], record["outcome"], record["arm"],
     )  # fmt: skip
+
+
+def test_a_table_is_of_the_rows_that_meet_its_condition(data: pd.DataFrame, schema: Schema) -> None:
+    data.loc[::5, "age"] = np.nan  # who has no age does not meet it
+    table = declared(where="age>30 & inlist(site, 1, 2)")
+    assert table.columns() == ["y", "z", "a", "b", "age", "site"]
+    kept = data[(data["age"] > 30) & data["site"].isin([1, 2])].reset_index(drop=True)
+    direct = itt_table(kept, schema, outcomes=BASE["outcomes"], arms=BASE["arms"])
+    pd.testing.assert_frame_equal(table.made(data, schema).tidy(), direct.tidy())
+    said = "Rows with age > 30 and (site == 1 or site == 2)."
+    assert table.made(data, schema).notes[0] == said
+    assert said in table.made(data, schema).to_text().replace("\n", " ")
+    with pytest.raises(ParameterError, match="keeps no row"):
+        declared(where="age > 200").made(data, schema)
+    assert len(declared(where="agee > 3").problems([*data.columns])) == 1
+    for wrong in ("age = 3", "1 == 1", "open(3)"):
+        with pytest.raises(StudyError, match="where"):
+            declared(where=wrong)

@@ -16,16 +16,19 @@ import pytest
 from dprct.certificate.certificate import Certificate
 from dprct.cli import main
 from dprct.errors import FileError
+from dprct.estimate.moments.model import MomentsSpec
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import find_ledger
 from dprct.schema import Schema
 from dprct.study.added_do_files import read_off_py
+from dprct.study.declared_tables import tables_from
 from dprct.study.offer import offered
 from dprct.study.package import check_package, is_made, sides_of, write_package
 from dprct.study.package_page import OnMoments, cells_of, on_confidential, released
 from dprct.study.protect import released_file
-from dprct.study.ready import confidential, study_of
+from dprct.study.ready import confidential, read_header, study_of
+from dprct.study.tables_of_moments import problems_of_moments, table_of_moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -444,7 +447,7 @@ def test_declared_tables_are_read_off_the_moments(
     [
         ('weights = "w"\nweights_type = "pweight"', "", "it is not declared"),
         ('["depth"]\ncluster', '["age"]\ncluster', "age"),
-        ('"pweight"', '"pweight"\nalternative = "one-sided"', "alternative is for tables of a"),
+        ('"pweight"', '"pweight"\nalternative = "one-sided"', "alternative needs rows"),
         ('"holm"', '"romano-wolf"', "resamples rows"),
     ],
 )
@@ -458,3 +461,47 @@ def test_a_table_that_no_moments_give_is_refused_before_the_charge(
     ran = run("check", home / "study.toml")
     assert ran.code != 0
     assert words in ran.out + ran.err
+
+
+AMONG = {"name": "t3", "outcomes": ["litres"], "arms": ["pump"], "covariates": ["depth"],
+         "errors": "cluster", "cluster": "village", "where": "dry==1"}  # fmt: skip
+
+
+def test_a_table_of_some_rows_is_read_off_the_regression_with_that_condition(packed: Path) -> None:
+    study = study_of(packed / "study.toml")
+    spec, schema = study.asked.spec, study.declared(read_header(study))
+    assert isinstance(spec, MomentsSpec)
+    (table,) = tables_from([AMONG])
+    assert problems_of_moments(table, spec, schema) == []
+    moments = Moments.load(released_file(study))
+    made = table_of_moments(table, moments)
+    asked = "litres ~ pump + depth, where dry == 1, cluster village"
+    (row,) = made.tidy().to_dict("records")
+    assert (row["estimate"], row["std.error"]) == (
+        moments.ols(asked).params["pump"], moments.ols(asked).bse["pump"],
+    )  # fmt: skip
+    assert "Rows with dry == 1." in made.notes
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"where": "dry == 0"}, 'declare it: [[regression]] with where = "dry == 0"'),
+        ({"where": "dry == 1 or depth > 3"}, "no such group is released"),
+        (
+            {"covariates": ["w"], "errors": "HC1", "cluster": None},
+            'formula = "clean ~ pump + w"',
+        ),
+        ({"covariates": ["w"]}, 'formula = "clean ~ pump + w", cluster = "village"'),
+    ],
+)
+def test_a_refused_table_says_what_to_declare(
+    packed: Path, keys: dict[str, Any], words: str
+) -> None:
+    study = study_of(packed / "study.toml")
+    spec, schema = study.asked.spec, study.declared(read_header(study))
+    assert isinstance(spec, MomentsSpec)
+    asked = AMONG | ({} if "where" in keys else {"outcomes": ["clean"], "where": None}) | keys
+    found = {key: value for key, value in asked.items() if value is not None}
+    (problem,) = problems_of_moments(tables_from([found])[0], spec, schema)
+    assert words in problem

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MOST_PEOPLE = 10_000_000
 """Of a planned trial, of whom a row is made up for each."""
 
+_WEIGHTS = 8
+"""Values of planned weights, which are taken to lie evenly within their bounds."""
+
 COLUMNS = (
     "error", "noise", "without_privacy", "difference_in_means", "detectable",
     "detectable_without_privacy",
@@ -124,7 +127,7 @@ def unknown_clusters(
 def people_of(
     rows: int, schema: Schema, design: Design, formulas: Iterable[str | Regression]
 ) -> pd.DataFrame:
-    """Return the public columns of a trial, made up: clusters, and those of conditions."""
+    """Return the public columns of a trial, made up: clusters, weights, and those of conditions."""
     number = np.arange(rows)
     declared = [one for one in formulas if not isinstance(one, str)]
     if unknown := unknown_clusters(schema, design, formulas):
@@ -137,11 +140,14 @@ def people_of(
         levels, largest = schema.column(name).levels, getattr(design, "largest", None)
         place = number // (largest or 1) if not levels else number * len(levels) // rows
         found[name] = np.array(levels)[place] if levels else place + _first(schema, name)
-    for name in {one.weights for one in declared if one.weights}:
-        low, high = schema.column(name).bounds or (1.0, 1.0)
-        found[name] = np.full(rows, (low + high) / 2)
-    conditions = {x for one in declared if (text := one.condition) for x in parents(text)}
     times = 1
+    for name in sorted({one.weights for one in declared if one.weights}):
+        low, high = schema.column(name).bounds or (1.0, 1.0)
+        spread = low + (high - low) * (np.arange(_WEIGHTS) + 0.5) / _WEIGHTS
+        levels = schema.column(name).levels or spread
+        found[name] = np.array(levels)[number // times % len(levels)]
+        times *= len(levels)
+    conditions = {x for one in declared if (text := one.condition) for x in parents(text)}
     for name in sorted(conditions - {*found, *getattr(design, "columns", ())}):
         levels = schema.column(name).levels or schema.column(name).bounds or (0.0,)
         found[name] = np.array(levels)[number // times % len(levels)]

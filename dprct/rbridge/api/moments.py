@@ -278,9 +278,9 @@ def _groups(where: Any, known: Schema | Mapping[str, Any]) -> Any:
 
 
 def _level(known: Schema | Mapping[str, Any], name: str, level: Any) -> Any:
-    if isinstance(level, str) and isinstance(known, Schema):
-        codes = {words: code for code, words in known.labels_of(name).items()}
-        level = codes.get(level, level) if name in known.names else level
-    elif isinstance(level, str) and level in (labels := [*known.get(name, ())]):
-        level = labels.index(level) + 1
+    if isinstance(level, str):
+        codes = dict(enumerate(known.get(name, ()), 1)) if not isinstance(known, Schema) else (
+            known.labels_of(name) if name in known.names else {}
+        )  # fmt: skip
+        level = next((code for code, words in codes.items() if words == level), level)
     return level if isinstance(level, str) or level is None else float(level)

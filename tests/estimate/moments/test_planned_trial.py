@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 import dprct
-from dprct import Column, PrivateMoments, Schema
+from dprct import Column, PrivateMoments, Regression, Schema
 from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.moments.planned_trial import people_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,3 +106,24 @@ def test_villages_are_numbered_from_their_smallest_code_and_nobodys_data_are_ope
         )
     assert not schema.warned
     assert [*tmp_path.iterdir()] == [source]
+
+
+def test_weights_that_are_not_known_are_planned_as_spread_evenly() -> None:
+    weight = Column("w", bounds=(0, 4), fate="public", **NEVER)
+    schema = Schema((*SCHEMA.columns, weight))
+    design, formulas = dprct.Complete("t", shares=0.5), [Regression("y ~ t", weights="w"), "y ~ t"]
+    given: dict[str, Any] = {"assignment": design, "formulas": formulas}
+    people = people_of(2000, schema, design, formulas)
+    found = PrivateMoments.power_of_trial(people, schema, 4, 1e-6, **given)["without_privacy"]
+    assert found.iloc[0] / found.iloc[1] == pytest.approx((4 / 3) ** 0.5, rel=0.01)
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"t": np.arange(2000) % 2.0, "w": rng.uniform(0, 4, 2000)})
+    rows["y"] = rng.normal(size=2000).clip(-4, 6)
+    plan = PrivateMoments(
+        rows,
+        Schema((SCHEMA.column("y"), SCHEMA.column("t"), weight)),
+        neighbors="replace-one-design-public",
+        **given,
+    ).plan(4, 1e-6)
+    of_rows = [n.value for n in plan.numbers if n.quantity == "std_error_without_privacy"]
+    assert found.iloc[0] == pytest.approx(of_rows[0], rel=0.03)
