@@ -14,10 +14,12 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin, is_typeddict
+
+from dprct.records import dataclass
 
 ANYTHING = frozenset({"Any", "Array", "NDArray", "object", "IntoFrame", "Frame"})
 LISTS = frozenset({"Sequence", "Iterable", "Collection", "tuple", "list"})

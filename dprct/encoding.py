@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from dprct.errors import SchemaError
 from dprct.missing import MISSING_CODES, tagged
+from dprct.records import dataclass
 from dprct.schema.columns import check_own, clipped, divided, stored
 from dprct.schema.facts import resolves
 from dprct.schema.tables import (

@@ -7,12 +7,12 @@ parquet and pandas' grouping merge or destroy it, so it is read with a NumPy vie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

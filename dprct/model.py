@@ -15,7 +15,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import (
     TYPE_CHECKING,
@@ -51,6 +51,7 @@ from dprct.lazy import pandas as pd
 from dprct.privacy.budget import Budget, cautious, check_delta
 from dprct.privacy.noise import source
 from dprct.progress import saying
+from dprct.records import dataclass
 from dprct.results.base import HoldsRows
 from dprct.results.plan import completed, planned_draws
 from dprct.results.receipt import Receipt, charged, resumable

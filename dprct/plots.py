@@ -7,7 +7,6 @@ returns the axes.
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from dprct.errors import ConfirmationError, DprctError, MissingDependencyError, ParameterError
 from dprct.lazy import special
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -27,7 +27,7 @@ PAPERS = HOUSE.parent / "papers"
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
-        "errors annotations arguments lazy progress",
+        "errors annotations arguments lazy progress records",
         "disk",
         "dofile",
         "privacy",

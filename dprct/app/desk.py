@@ -12,7 +12,7 @@ import contextlib
 import copy
 import hashlib
 import threading
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ from dprct.app.words import IN_A_SURVEY, METHOD_NAMES, in_fields, label, plain
 from dprct.disk import atomic_write, read_toml
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.io.stata.names import stata_names
+from dprct.records import dataclass
 from dprct.schema.columns import date_kind, shown
 from dprct.schema.facts import DECLARABLE, INTEGER_LIMITS
 from dprct.schema.schema import declared

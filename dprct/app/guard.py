@@ -16,8 +16,10 @@ There is no cookie: one would be sent to whatever listens on another port of thi
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

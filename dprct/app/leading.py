@@ -8,9 +8,9 @@ function of the study file and of the header, never of a row.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dprct.records import dataclass
 from dprct.study.asked import parts_of
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.app.words import IN_A_SURVEY, METHOD_NAMES
 from dprct.errors import DprctError
+from dprct.records import dataclass
 from dprct.study.header_plan import combinations
 from dprct.study.study import study_from
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct.app.words import METHOD_NAMES, in_fields, label
+from dprct.records import dataclass
 from dprct.schema.facts import DECLARABLE
 from dprct.study.study import FROM_FILE, REFUSED
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.privacy.budget import exact
+from dprct.records import dataclass
 
 Interval = tuple[Fraction, Fraction]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from dprct.assignment.groups import (
 )
 from dprct.errors import ColumnError, ParameterError
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from dprct.assignment.groups import Codes, Level

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from dprct.assignment.groups import (
     units_of,
 )
 from dprct.errors import ParameterError, marked
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from dprct.assignment.groups import (
     quoted,
 )
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +20,7 @@ from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbe
 from dprct.lazy import pandas as pd
 from dprct.privacy.noise import source
 from dprct.queries.sums import Combinations, added
+from dprct.records import dataclass
 from dprct.schema.tables import names_of, row_count
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import hashlib
 import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, get_args
 
 import numpy as np
@@ -20,6 +20,7 @@ from dprct.errors import ParameterError, SimulationError
 from dprct.missing import MISSING_CODES, missing_numbers
 from dprct.privacy.budget import Guarantee, GuaranteeContent
 from dprct.privacy.certified import Needed
+from dprct.records import dataclass
 from dprct.schema.facts import Fate  # noqa: TC001 -- read by DOCUMENT
 
 if TYPE_CHECKING:

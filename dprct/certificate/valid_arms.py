@@ -10,12 +10,12 @@ Means and S_a are the same on the rows of some arms as on all rows; c is not.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

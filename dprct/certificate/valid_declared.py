@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dprct.records import dataclass
 from dprct.schema.conditions import in_signs, meets, named
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ file is read as any other.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ from dprct.certificate.valid_declared import ValidRegression, on_rows
 from dprct.certificate.valid_groups import Level, ValidGroups
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
+from dprct.records import dataclass
 from dprct.schema.columns import DATASET
 from dprct.schema.keys import of_row, row_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from dprct.custodian.tables import (
 )
 from dprct.errors import ColumnError, ParameterError
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.tables import Column, Row, Table
 

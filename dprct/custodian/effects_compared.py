@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from dprct.formula import complete_cases, parse
 from dprct.formula.design_matrix import INTERCEPT, Array, Mask, columns_of, is_missing
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
+from dprct.records import dataclass
 from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.covariance import WeightsType, check_weights_type
 from dprct.results.itt_estimates import Fitted, assignment_of, by_rows, fitted, panels_of

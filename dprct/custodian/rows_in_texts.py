@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

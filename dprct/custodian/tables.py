@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
@@ -13,6 +12,7 @@ from narwhals.exceptions import DuplicateError
 from dprct.errors import ParameterError, SchemaError
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
+from dprct.records import dataclass
 from dprct.release.release import Release
 from dprct.results.base import is_confidential
 from dprct.schema import Schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from dprct.dofile.lines import OPEN
@@ -13,6 +13,7 @@ from dprct.dofile.made import Made
 from dprct.dofile.memory import Memory, bindings, conjunction, depends_on, factors_in, factors_of
 from dprct.dofile.regression import SMALL, Regression
 from dprct.dofile.varlists import bare_names, is_plain, words
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

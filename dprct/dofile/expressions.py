@@ -6,10 +6,11 @@ import math
 import operator
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dprct.dofile.lines import OPEN
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

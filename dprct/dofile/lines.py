@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from dprct.records import dataclass
 
 OPEN, CLOSE = "\ue000", "\ue001"
 """Around text that only the data could tell; such characters of a file are replaced."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from dprct.dofile.expressions import Unknown, Value, value_of, written
 from dprct.dofile.lines import CLOSE, OPEN
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

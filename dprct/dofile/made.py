@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from dprct.dofile.expressions import Refused
@@ -30,6 +30,7 @@ from dprct.dofile.own_row import (
     truncated,
 )
 from dprct.dofile.varlists import is_plain, words
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from dprct.dofile.macros import known, unquoted
 from dprct.dofile.made import ASSIGNED, TYPED, Made, copy_of, forget
 from dprct.dofile.varlists import expanded, is_plain, words
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

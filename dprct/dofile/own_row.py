@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
 from dprct.dofile.expressions import Grammar, Refused, tokens_of
 from dprct.dofile.lines import OPEN
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,7 +11,7 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from dprct.dofile import data_commands, macro_commands
@@ -24,6 +24,7 @@ from dprct.dofile.regression import Regression
 from dprct.dofile.session import MOST_ROWS, Session
 from dprct.dofile.syntax import Prefix, full_name, is_silent, parse, split_prefixes
 from dprct.dofile.varlists import words
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
+
+from dprct.records import dataclass
 
 _ABBREVIATED = {
     "regress": 3, "areg": 4, "reghdfe": 7, "xtreg": 5, "ivregress": 9, "ivreg": 5, "ivreg2": 6,

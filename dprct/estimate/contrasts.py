@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +11,7 @@ from dprct.arguments import check_choice, given
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 from dprct.results.joint import restrictions
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +22,7 @@ from dprct.estimate.noise_law import (
 )
 from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, watermark_of, within
 from dprct.queries.sums import Clipped
+from dprct.records import dataclass
 from dprct.results.base import checked_alpha
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -28,6 +28,7 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Combinations, observed, observed_counts
+from dprct.records import dataclass
 from dprct.results.base import HoldsRows
 from dprct.schema.columns import Unit
 

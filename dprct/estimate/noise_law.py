@@ -16,7 +16,6 @@ the level.  Everything here is a function of public numbers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.roots import root
 from dprct.lazy import special
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +12,7 @@ from dprct.arguments import check_choice
 from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula.syntax import Factor, Formula, parse
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 from dprct.schema.tables import asking, collected, names_of
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import FormulaError
+from dprct.records import dataclass
 from dprct.schema.expressions import Language, computed, refused
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ columns whose levels are fixed effects.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dprct.errors import FormulaError
 from dprct.formula.expressions import FUNCTIONS, Expression
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from dprct.errors import FileError, ParameterError, SchemaError, kind_of
 from dprct.io.stata.names import former_names, renamed
 from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers
+from dprct.records import dataclass
 from dprct.schema.columns import DATASET, Code, Column, FileFacts
 from dprct.schema.facts import text_width
 from dprct.schema.schema import Schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from dprct.errors import DprctWarning, FileError
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES, Recoding, recoding_of, tagged
+from dprct.records import dataclass
 from dprct.schema.columns import DATASET, Code, Column, FileFacts
 from dprct.schema.facts import STRING_WIDTH
 from dprct.schema.schema import Schema

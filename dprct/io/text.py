@@ -7,7 +7,7 @@ import io
 import re
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress, islice, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from dprct.disk import atomic_write, file_error
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES, tagged
+from dprct.records import dataclass
 from dprct.schema.columns import Column, FileFacts, date_kind
 from dprct.schema.facts import FLOAT_LIMITS
 from dprct.schema.frames import table_of_frame

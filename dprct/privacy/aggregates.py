@@ -8,7 +8,7 @@ printed, pickled, copied or compared; only `mechanisms` and `histogram` call :fu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dprct.errors import ModelPicklingError, ParameterError
 from dprct.privacy.budget import RELATIONS
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

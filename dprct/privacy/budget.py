@@ -6,13 +6,14 @@ import math
 import numbers
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, get_args
 
 from dprct.arguments import checked
 from dprct.errors import ConfirmationError, ParameterError
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

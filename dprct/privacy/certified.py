@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dprct import disk
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,13 +17,13 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from dprct.errors import ParameterError
 from dprct.lazy import precise
 from dprct.privacy.budget import Budget, Real, exact
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

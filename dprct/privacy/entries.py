@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from dprct.errors import BudgetError, DprctError, LedgerError, ParameterError, marked
@@ -28,6 +28,7 @@ from dprct.privacy.charges import (
     now,
 )
 from dprct.privacy.composition import RULES, Charge, Composition, Cost, Rule
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ how much is a draw from the tail.  K may be 1e15 or 1e60.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -33,6 +33,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.composition import Charge
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace, Pure, laplace_scale
 from dprct.privacy.noise import Tail, interval_context
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -32,6 +32,7 @@ from dprct.privacy.composition import (
     zcdp_rho,
 )
 from dprct.privacy.noise import SCALES, laplace_loss
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

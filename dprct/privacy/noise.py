@@ -11,7 +11,7 @@ import copy
 import math
 import secrets
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
 from dprct.lazy import precise
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dprct.arguments import checked
 from dprct.errors import BudgetError, ParameterError
 from dprct.privacy.budget import Budget, Real, exact
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

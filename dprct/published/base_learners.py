@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -13,6 +12,7 @@ import numpy as np
 from dprct.arguments import checked, numbers_given
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -41,6 +40,7 @@ from dprct.published.ebm import (
     printed_ebm,
 )
 from dprct.queries.additive import CodedRows, doubly_robust, residual_ratio
+from dprct.records import dataclass
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import eager, numbers_of

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError, ParameterError
 from dprct.model import AnyFacts, AnyResult, AnySpec, Drawn, Model
 from dprct.privacy.mechanisms import Allocation
+from dprct.records import dataclass
 from dprct.results.receipt import Receipt, charged, noted
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ privacy.  Everything is for outcomes divided by their public bound, as in its eq
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from dprct.arguments import check_choice, checked, given
 from dprct.errors import ParameterError
 from dprct.published.synthetic_control import objective_of, output_scale
+from dprct.records import dataclass
 
 PERTURBED = ("output", "objective")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from dprct.errors import ParameterError, SchemaError
 from dprct.published.charging import UNCHARGED
 from dprct.published.histogram import MVHistogram
+from dprct.records import dataclass
 from dprct.release.histogram import Marginals
 from dprct.release.histogram import MVHistogram as StrictHistogram
 from dprct.results.receipt import Receipt

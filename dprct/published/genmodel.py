@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -19,6 +19,7 @@ from dprct.privacy.budget import Budget
 from dprct.published.allocation import Allocation, Division
 from dprct.published.informed import Imputed, InformedSpec, ModelInformed
 from dprct.published.karwa_vadhan import SIGMA_BOUNDS, DPRange, DPVariance, NoiseOn
+from dprct.records import dataclass
 from dprct.results.base import LinearResults
 from dprct.results.covariance import independent
 from dprct.results.plan import Plan, PlannedNumber, notes

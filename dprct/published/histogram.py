@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from dprct.missing import tagged
 from dprct.privacy.aggregates import MOVED_ROWS
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
+from dprct.records import dataclass
 from dprct.release.release import (
     Release,
     ReleaseFacts,

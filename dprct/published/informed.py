@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import numpy as np
@@ -21,6 +21,7 @@ from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.published.covariates import Columns, Covariates, XMethod, arrays_of, covariates
 from dprct.published.outcomes import arms_of, families_of, fits, made_missing, missingness
+from dprct.records import dataclass
 from dprct.release.release import (
     Release,
     ReleaseFacts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -20,6 +20,7 @@ from dprct.privacy.budget import Budget, Guarantee, exact
 from dprct.privacy.composition import gdp_delta
 from dprct.privacy.mechanisms import analytic_gaussian
 from dprct.published.charging import PublishedModel, Unpriced
+from dprct.records import dataclass
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes, units_of
 from dprct.schema import Column, Schema
 from dprct.schema.columns import check_own

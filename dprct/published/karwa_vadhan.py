@@ -8,7 +8,6 @@ never listed, because the largest noise of all empty bins is drawn at once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from dprct.arguments import check_choice, checked, numbers_given
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from fractions import Fraction

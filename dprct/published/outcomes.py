@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from dprct.errors import ParameterError
 from dprct.lazy import linalg, special
 from dprct.missing import tagged
+from dprct.records import dataclass
 from dprct.results.covariance import independent
 
 if TYPE_CHECKING:

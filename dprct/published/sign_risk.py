@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ from dprct.errors import ParameterError
 from dprct.lazy import special
 from dprct.privacy.histograms import smallest
 from dprct.published.ipw import Estimand
+from dprct.records import dataclass
 
 MOST_ROWS = 10**12
 """From which on no number of rows is looked for."""

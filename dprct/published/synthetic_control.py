@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from dprct.lazy import pandas as pd
 from dprct.model import Spec, revived, saved
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
+from dprct.records import dataclass
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import check_own
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -22,6 +21,7 @@ from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace, reachable_scale
 from dprct.privacy.noise import source
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

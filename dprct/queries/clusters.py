@@ -7,11 +7,12 @@ of m moves their variance as much as 2m - 1 people who are alone.  Two public fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from dprct.encoding import Coded, Encoding, EqualBins, EqualBinsOfPoints, Rule, 
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.privacy.aggregates import CellCounts, IntegerVector
+from dprct.records import dataclass
 from dprct.schema.tables import COMPANION, check_rows, collected
 
 if TYPE_CHECKING:

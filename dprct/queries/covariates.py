@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -11,6 +11,7 @@ import numpy as np
 from dprct.errors import SchemaError
 from dprct.lazy import pandas as pd
 from dprct.queries.sums import GRID, Clipped
+from dprct.records import dataclass
 from dprct.schema.columns import Column, check_own
 from dprct.schema.tables import numbers_of, text_of
 

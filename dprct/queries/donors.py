@@ -8,7 +8,6 @@ exact.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +19,7 @@ from dprct.lazy import linalg
 from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, solver_error, target_l2
 from dprct.queries.sums import GRID
+from dprct.records import dataclass
 from dprct.schema.columns import check_own
 from dprct.schema.facts import EXTREMES
 

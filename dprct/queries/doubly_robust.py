@@ -7,7 +7,6 @@ y = (outcome - mid) / R in [-1, 1], R half the width of the bounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.propensity import CHUNK, PIECE
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import HALF, along, positive, signed
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

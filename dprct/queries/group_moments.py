@@ -7,7 +7,6 @@ its rows is ever read.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import reduce
 from operator import add, mul
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from dprct.encoding import encoding, prepared
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import EXACT, added, check_extent, compact, present
+from dprct.records import dataclass
 from dprct.schema.columns import as_is_within, check_own
 from dprct.schema.tables import check_counts, check_rows, owners
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from dprct.queries.sums import (
     square_sums,
     steps_of,
 )
+from dprct.records import dataclass
 
 _ARM = "__arm"
 

@@ -10,7 +10,6 @@ added in memory, so that every engine has the same bits.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +30,7 @@ from dprct.queries.group_moments import (
 )
 from dprct.queries.kinds import KIND
 from dprct.queries.sums import compact
+from dprct.records import dataclass
 from dprct.schema.tables import check_rows, collected
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ The kinds are public; the kind of a row is not.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.queries.group_moments import has_value
+from dprct.records import dataclass
 from dprct.schema.columns import check_own
 from dprct.schema.conditions import asked_of, meets
 

@@ -9,7 +9,6 @@ person can move them by is a public constant, whatever the fit is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from dprct.queries.one_step import (
     weighted_sums,
 )
 from dprct.queries.sums import GRID
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ can move them by is a public constant, whatever the fit and the centres are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import mul
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,6 +23,7 @@ from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.group_moments import FARTHEST
 from dprct.queries.kinds import KIND
 from dprct.queries.sums import EXACT, GRID, compact
+from dprct.records import dataclass
 from dprct.schema.tables import collected
 
 if TYPE_CHECKING:

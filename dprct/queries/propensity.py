@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +16,7 @@ from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.lazy import special
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import GRID, compact, smallest_integer
+from dprct.records import dataclass
 from dprct.schema.columns import check_own
 from dprct.schema.tables import schema_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -14,6 +13,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.covariates import HALF, Feature, features_of
 from dprct.queries.sums import added
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

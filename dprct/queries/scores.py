@@ -6,7 +6,6 @@ unit can move the sums by is a public constant, whatever they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -15,6 +14,7 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.group_moments import STEPS, moved_in, rows_in_ball, units_of
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,13 +8,13 @@ person can move them by is a public constant, whatever the fit, the centres and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dprct.queries.one_step import ALONE, OnGrid, Score, square_move, sums_by_cell, weighted_sums
 from dprct.queries.sums import GRID
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

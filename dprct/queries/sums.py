@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from dprct.errors import SchemaError
 from dprct.privacy.aggregates import IntegerTable, IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
+from dprct.records import dataclass
 from dprct.schema.columns import as_is_within, check_own, clipped, divided
 from dprct.schema.facts import EXTREMES
 from dprct.schema.tables import Table, asking, collected, row_count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.privacy.aggregates import IntegerVector
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ how many steps a term has from 0 to the end of its range.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,7 @@ import numpy as np
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.propensity import PIECE, Held
 from dprct.queries.sums import GRID, compact, steps_of
+from dprct.records import dataclass
 from dprct.schema.tables import check_rows
 
 if TYPE_CHECKING:

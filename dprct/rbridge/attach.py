@@ -15,7 +15,7 @@ import os
 import signal
 import threading
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +25,7 @@ from unittest.mock import patch
 
 from dprct.errors import BridgeError, MissingDependencyError
 from dprct.rbridge import gil, interrupts
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from dprct import __version__
@@ -28,6 +28,7 @@ from dprct.rbridge.convert.vectors import (
 )
 from dprct.rbridge.interrupts import interruptible, shielded
 from dprct.rbridge.registry import exported
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

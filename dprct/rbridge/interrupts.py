@@ -13,8 +13,9 @@ import contextlib
 import ctypes
 import signal
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

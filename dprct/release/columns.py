@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from dprct.encoding import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
 from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers, tagged
+from dprct.records import dataclass
 from dprct.results.covariance import blocks
 from dprct.schema.columns import Code, Column, Unit, rebounded, stored
 from dprct.schema.expressions import evaluate, parents

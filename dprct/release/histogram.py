@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -38,6 +38,7 @@ from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.offsets import bin_offsets, group_count
 from dprct.queries.sums import GRID
+from dprct.records import dataclass
 from dprct.release.columns import Binned, is_binned_outcome, means_of, redrawn
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.release.spurious import error_ratio, released_share, spurious_share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -25,6 +25,7 @@ from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee, cautious
+from dprct.records import dataclass
 from dprct.release.columns import (
     Packed,
     assembled,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,7 @@ from dprct.missing import tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.certified import Needed, lacking
 from dprct.privacy.ledger import ledger_path
+from dprct.records import dataclass
 from dprct.release.writing import RESULTS, certificate_paths, results_digest, results_text
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from dprct.errors import ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
 from dprct.lazy import pandas as pd
 from dprct.plots import Labels
+from dprct.records import dataclass
 from dprct.results.base import Shown, provenance, table_given
 from dprct.results.ols import ORDINARY_FIT, ols
 from dprct.results.typeset import Grid, Line, NumberColumn, each, lines_of, p_value

@@ -13,7 +13,6 @@ import os
 import re
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -44,6 +43,7 @@ from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import Labels, coefficients, watermark_of
 from dprct.privacy.budget import Guarantee
+from dprct.records import dataclass
 from dprct.results.typeset import (
     Grid,
     NumberColumn,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, is_missing
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
+from dprct.records import dataclass
 from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import group_sums, independent
 from dprct.results.ols import (

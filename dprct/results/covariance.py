@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -22,6 +22,7 @@ from dprct.errors import ParameterError
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
 from dprct.lazy import csgraph, linalg, sparse, sparse_linalg
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from dprct.certificate.valid_regressions import (
 from dprct.errors import ParameterError
 from dprct.formula import parse
 from dprct.plots import Labels
+from dprct.records import dataclass
 from dprct.results.base import Provenance, binned_notes, provenance, table_given, void_notes
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
 from dprct.results.multiple_testing import RESAMPLED, Adjust, Grouping, families_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +14,7 @@ from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
+from dprct.records import dataclass
 from dprct.results.covariance import Weighting, check_weights_type, fit_several
 from dprct.results.multiple_testing import (
     RESAMPLED,

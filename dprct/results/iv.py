@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from dprct.formula import Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import is_missing
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
+from dprct.records import dataclass
 from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import (
     FeRule,

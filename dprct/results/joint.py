@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import numpy as np
 from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.lazy import special
+from dprct.records import dataclass
 from dprct.results.multiple_testing import step_down
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ at once where there are clusters; the same signs serve every outcome, which keep
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from dprct.errors import ColumnError, ParameterError
+from dprct.records import dataclass
 from dprct.results.covariance import Array, LeastSquares, group_sums, leverage
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_mis
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.privacy.budget import Guarantee
+from dprct.records import dataclass
 from dprct.results.base import (
     LinearResults,
     Provenance,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from dprct.formula import Formula, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
+from dprct.records import dataclass
 from dprct.results.base import LinearResults, checked_alpha, labelled
 from dprct.results.joint import WaldTest, restrictions, wald_test
 from dprct.results.typeset import count

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import Checked, given
 from dprct.errors import ConfirmationError, ParameterError, unmarked
 from dprct.privacy.budget import caution
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
@@ -11,6 +10,7 @@ from dprct.disk import file_error
 from dprct.errors import LedgerError, ParameterError, marked
 from dprct.privacy.accountant import Accountant, ledgers_of_same_data
 from dprct.privacy.ledger import SUFFIX, kept_ledger, ledger_path
+from dprct.records import dataclass
 from dprct.schema.columns import Unit
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack, get_args, overload
 
@@ -12,6 +12,7 @@ from dprct.errors import ParameterError
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import side_by_side
+from dprct.records import dataclass
 from dprct.results.base import checked_alpha, warning_in
 from dprct.results.typeset import Grid, Line, Printed, Summary, html, latex, terminal_width, text
 

@@ -13,10 +13,11 @@ import sys
 import textwrap
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from dprct.privacy.budget import DOES_NOT_PROTECT, TAKES_AS_PUBLIC
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +19,7 @@ import numpy as np
 from dprct.arguments import given
 from dprct.errors import ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
+from dprct.records import dataclass
 from dprct.schema.expressions import parents
 from dprct.schema.facts import (
     DECLARABLE,

@@ -15,7 +15,6 @@ import keyword
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from dprct.errors import ColumnError, FormulaError
 from dprct.missing import tagged
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

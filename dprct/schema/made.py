@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from dprct.errors import ColumnError, FormulaError, SchemaError
 from dprct.missing import tagged
+from dprct.records import dataclass
 from dprct.schema.columns import Column
 from dprct.schema.expressions import MADE, computed, names_in, parse, values_in
 

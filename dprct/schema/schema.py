@@ -8,13 +8,14 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
 from dprct.errors import ColumnError, SchemaError
 from dprct.privacy.openings import Openings
+from dprct.records import dataclass
 from dprct.schema.codebook import facts_in_words, facts_table
 from dprct.schema.columns import Code, Column, FileFacts, Unit, ancestors, shown, with_origin
 from dprct.schema.facts import DECLARABLE, Fate, read_fact

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from dprct.records import dataclass
 from dprct.schema.columns import shown
 
 

@@ -18,7 +18,7 @@ says what to do.  :class:`dprct.SyntheticControl` does: panels are small.
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import narwhals as nw
@@ -34,6 +34,7 @@ from dprct.errors import (
     withheld,
 )
 from dprct.missing import MISSING_CODES, missing_numbers
+from dprct.records import dataclass
 from dprct.schema.columns import (
     BEYOND,
     WHOLE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct import __version__
@@ -24,6 +23,7 @@ from dprct.certificate.page import (
 from dprct.errors import ConfirmationError
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import Budget, spelled
+from dprct.records import dataclass
 from dprct.release.release import announced_schema
 from dprct.schema.columns import shown
 from dprct.schema.toml import column_facts

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from dprct.annotations import kinds_of_fields
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
 from dprct.model import Facts, Spec
+from dprct.records import dataclass
 from dprct.release.release import modelled
 from dprct.schema.keys import is_required, keys_of
 from dprct.study.methods import METHODS, UNPROMISED, AnyModel, makes_file, spec_class

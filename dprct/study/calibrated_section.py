@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from dprct.certificate.valid_arms import ValidArms
@@ -13,6 +13,7 @@ from dprct.estimate.ate import check_relation
 from dprct.estimate.effects import levels_of
 from dprct.estimate.experiment import cluster_unit
 from dprct.model import Facts, Spec
+from dprct.records import dataclass
 from dprct.release.calibrated.carried import planned
 from dprct.release.calibrated.layout import check_arms
 from dprct.release.calibrated.model import Calibrated

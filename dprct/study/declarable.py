@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import DprctError, marked
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.model import MomentsSpec, PrivateMoments
 from dprct.estimate.moments.planned_trial import people_of
+from dprct.records import dataclass
 from dprct.schema.conditions import condition, reduced
 from dprct.schema.schema import FIXED_ROLES
 from dprct.study.do_columns import all_on_derived

@@ -7,12 +7,13 @@ import io
 import math
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
 from dprct.errors import ColumnError, DprctError, FileError, ParameterError, StudyError, marked
 from dprct.formula import names as formula_names
+from dprct.records import dataclass
 from dprct.schema import conditions
 from dprct.study.sections import section
 

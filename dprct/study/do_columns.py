@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dprct.errors import FormulaError
+from dprct.records import dataclass
 from dprct.schema.expressions import MADE, names_in, parse, values_in
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dprct import disk
 from dprct.dofile import Reading, read_files
 from dprct.errors import DprctError, FileError
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

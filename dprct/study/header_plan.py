@@ -7,13 +7,14 @@ the design, as :meth:`dprct.model.Spec.guesses` does, and no row is read.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.histograms import CellHistogram
+from dprct.records import dataclass
 from dprct.release.histogram import most_survivors
 from dprct.release.release import modelled
 from dprct.results.plan import NOISE_SD, STD_ERROR, completed, planned_draws

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from dprct.errors import DprctError, StudyError, marked
@@ -13,6 +12,7 @@ from dprct.published.genmodel import From, GenModel, Sigma
 from dprct.published.informed import Hybrid, MissingOutcomes, Roles, roles
 from dprct.published.karwa_vadhan import NoiseOn  # noqa: TC001 -- read by section
 from dprct.published.outcomes import Family, families_of
+from dprct.records import dataclass
 from dprct.release.release import modelled
 from dprct.study.asked import Asked
 from dprct.study.sections import absent, design_from, section

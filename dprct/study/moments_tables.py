@@ -7,7 +7,7 @@ declared formulas are read off it for the document of results: post-processing.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from dprct.errors import DprctError, FileError
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import DIGEST, content_of, digest_of, document_of, text_of
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 from dprct.release.writing import certificate_paths, certificate_texts, check_certificates
 from dprct.study.results_document import refuse_others
 

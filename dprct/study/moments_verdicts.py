@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
+from dprct.records import dataclass
 from dprct.schema.conditions import meets, named, parts_of, reduced
 from dprct.study.do_columns import how_released
 from dprct.study.index_verdicts import (

@@ -6,10 +6,10 @@ whatever is checked, charged and written is the same for both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ConfirmationError
+from dprct.records import dataclass
 from dprct.release.writing import writing_at
 from dprct.study.approval import approval_of
 from dprct.study.protect import check_places, protected, saying_what_is_kept, written_files

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from dprct.errors import FileError, StudyError
 from dprct.io import read
 from dprct.io.stata import write_dta
 from dprct.privacy.accountant import find_ledger
+from dprct.records import dataclass
 from dprct.release.writing import certificate_paths, certificate_texts, check_free_of_case
 from dprct.schema.schema import Schema
 from dprct.study.added_do_files import (

@@ -17,7 +17,7 @@ import hashlib
 import os
 import re
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from dprct import disk
 from dprct.custodian.rows_in_texts import Text, places_of_rows
 from dprct.disk import file_error
 from dprct.errors import FileError
+from dprct.records import dataclass
 from dprct.study.public_files import LONGEST, contents, table_line, text_of
 from dprct.study.typed_data import typed_in
 

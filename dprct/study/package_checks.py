@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dprct import disk
 from dprct.certificate.certificate import certificate_path
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 from dprct.release.verify import verify
 from dprct.study.data_sets import others_beside
 from dprct.study.declared_tables import mismatches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from dprct.certificate.valid_regressions import Validity, shown_levels
 from dprct.errors import DprctError, ParameterError
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
+from dprct.records import dataclass
 from dprct.results.iv import iv
 from dprct.results.ols import ols
 from dprct.study.moments_tables import SUFFIX

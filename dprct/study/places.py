@@ -5,13 +5,13 @@ Nothing here knows a method: the other sections of the study file are checked by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
 from dprct.errors import ParameterError, StudyError, marked
 from dprct.privacy.ledger import checked_id
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from dprct.dofile.memory import multiplied
 from dprct.dofile.varlists import bare_names, crossed, factor_of, is_plain
 from dprct.errors import FormulaError
+from dprct.records import dataclass
 from dprct.schema.conditions import as_in_stata, condition, divided_by, named, reduced
 from dprct.study.do_columns import named_columns, on_derived
 from dprct.study.index_verdicts import COMMANDS

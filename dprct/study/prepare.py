@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from dprct.dofile.memory import Merged, Restacked
 from dprct.errors import ColumnError, DprctError, FileError, StudyError, marked
 from dprct.io import read
 from dprct.missing import missing_numbers, tagged
+from dprct.records import dataclass
 from dprct.study.restack import Append, Collapse, Reshape
 from dprct.study.sections import Names, section
 

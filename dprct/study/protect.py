@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
@@ -19,6 +19,7 @@ from dprct.estimate.moments.results import Moments
 from dprct.io import read, write
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
+from dprct.records import dataclass
 from dprct.release.release import ReleaseModel
 from dprct.release.verify import verify
 from dprct.release.writing import (

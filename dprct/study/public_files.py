@@ -19,7 +19,7 @@ import unicodedata
 import warnings
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from dprct.dofile.reader import decoded
 from dprct.errors import DprctError, DprctWarning
 from dprct.io import read
 from dprct.io.formats import READABLE
+from dprct.records import dataclass
 from dprct.schema.columns import shown
 from dprct.study.typed_data import encoded
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dprct import disk
 from dprct.errors import FileError
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

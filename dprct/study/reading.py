@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,12 +7,13 @@ What the program cannot know stays a visible blank.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from dprct import __version__
 from dprct.certificate.certificate import worth_by_table
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

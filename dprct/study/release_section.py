@@ -7,12 +7,13 @@ calibrated release; ``[package]`` names the replication folder that a protected 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from dprct.errors import ParameterError, StudyError, marked
 from dprct.privacy.budget import Budget
+from dprct.records import dataclass
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.study.asked import OF_FILES, taken
 from dprct.study.methods import ESTIMATES, METHODS, STRICT, UNPROMISED

@@ -19,7 +19,7 @@ import math
 import statistics
 import sys
 from collections.abc import Mapping  # noqa: TC003 - read for the keys of a section
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from dprct.errors import ColumnError, FileError, StudyError
 from dprct.io.stata import read_dta
 from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers, tagged
+from dprct.records import dataclass
 from dprct.schema.columns import Column
 from dprct.schema.schema import Schema
 from dprct.study.sections import Names  # noqa: TC001 - read for the keys of a section

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from dprct.certificate.certificate import sealed_words
 from dprct.errors import DisclosureError, FileError, ParameterError, SimulationError
 from dprct.lazy import pandas as pd
 from dprct.privacy.budget import spelled
+from dprct.records import dataclass
 from dprct.release.writing import (
     RESULTS,
     check_free_of_case,

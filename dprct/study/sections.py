@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from dprct.errors import (
 )
 from dprct.io.formats import is_file
 from dprct.model import ELSEWHERE, Spec
+from dprct.records import dataclass
 from dprct.schema.expressions import holds, parents, parse
 from dprct.schema.keys import check_keys, made_of
 

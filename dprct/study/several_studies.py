@@ -8,7 +8,6 @@ refused here is refused before anything is charged.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dprct.errors import (
@@ -22,6 +21,7 @@ from dprct.errors import (
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.certified import certified_words, state_of
+from dprct.records import dataclass
 from dprct.study.offer import offered
 from dprct.study.package import is_made
 from dprct.study.protect import check_places, rehearse, released_file, written_files

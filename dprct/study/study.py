@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -29,6 +29,7 @@ from dprct.errors import (
 from dprct.io.stata.names import Names
 from dprct.model import Facts
 from dprct.privacy.budget import Budget, check_delta
+from dprct.records import dataclass
 from dprct.release.columns import check_fates, released_schema
 from dprct.release.release import kept_characteristics, modelled
 from dprct.release.writing import unpromised_name

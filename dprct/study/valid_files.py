@@ -10,7 +10,7 @@ import json
 import math
 import re
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity, estimand_words
 from dprct.errors import DprctError
 from dprct.formula import parse
+from dprct.records import dataclass
 from dprct.results.covariance import give_back
 from dprct.results.iv import iv
 from dprct.results.ols import ols

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -35,6 +35,7 @@ from dprct.formula import parse
 from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 from dprct.schema.conditions import condition, meets, named, reduced
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema

@@ -7,7 +7,6 @@ Everything here is post-processing of released numbers and public facts.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise, check_alpha
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -33,6 +32,7 @@ from dprct.estimate.experiment import check_sample, fill_of
 from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries.additive import Block, CodedRows, EngineRows
+from dprct.records import dataclass
 from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, errors_of_estimate, notes
 from dprct.schema.facts import EXTREMES
 

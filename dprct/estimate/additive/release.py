@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import Guarantee
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian, DiscreteLaplace
 from dprct.queries.additive import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
+from dprct.records import dataclass
 from dprct.results.plan import PlannedNumber, notes
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from dprct.plots import (
     watermark_of,
     within,
 )
+from dprct.records import dataclass
 from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -14,6 +13,7 @@ from dprct.arguments import distinct_names, given, is_data, listed_names
 from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.queries.additive import Block, feature_codes
+from dprct.records import dataclass
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from dprct.model import Facts
 from dprct.privacy.noise import source
 from dprct.queries.covariates import covariates, with_residual
 from dprct.queries.sums import Clipped, observed_number
+from dprct.records import dataclass
 from dprct.schema.columns import rebounded
 from dprct.schema.tables import eager, numbers_of
 

@@ -8,7 +8,7 @@ root of their number, where Laplace noise on each would grow with the number.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +41,7 @@ from dprct.estimate.moments.variables import Variable
 from dprct.queries.clusters import Correlated
 from dprct.queries.group_moments import MOST_ROWS, MomentCells, Part
 from dprct.queries.sums import observed_together
+from dprct.records import dataclass
 from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence  # noqa: TC003  # read from annotations
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -81,6 +81,7 @@ from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
+from dprct.records import dataclass
 from dprct.results.plan import Contents, Plan
 from dprct.schema.columns import check_own
 from dprct.schema.schema import check_fixed_before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -32,6 +31,7 @@ from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
+from dprct.records import dataclass
 from dprct.results.plan import (
     ESTIMAND,
     NOISE_SD,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from dprct.estimate.effects import (
 )
 from dprct.estimate.noise_law import noise_variance
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
 if TYPE_CHECKING:

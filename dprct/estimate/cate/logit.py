@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from dprct.estimate.log_odds import log_odds, raised
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.queries.treatment_moments import STEPS, TreatmentMoments
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

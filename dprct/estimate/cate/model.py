@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping  # noqa: TC003  # read from annotations
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -40,6 +39,7 @@ from dprct.estimate.cate.results import LEARNERS, CATEResults
 from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries.additive import Block, CompactRows, EngineRows
+from dprct.records import dataclass
 from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, errors_of_estimate, notes
 from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import check_rows

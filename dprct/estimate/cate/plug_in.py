@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
 from dprct.estimate.noise_law import PathNoise
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -44,6 +44,7 @@ from dprct.queries.additive import (
 )
 from dprct.queries.sums import over, within
 from dprct.queries.treatment_moments import TreatmentMoments
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError
 from dprct.estimate.additive.results import AdditiveResults
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +16,7 @@ from dprct.privacy.mechanisms import Allocation, AnalyticGaussian, DiscreteLapla
 from dprct.queries.doubly_robust import Fits, FoldMoments, Scores
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import HALF
+from dprct.records import dataclass
 from dprct.results.plan import PlannedNumber, notes
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003  # read from annotations
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -62,6 +62,7 @@ from dprct.privacy.budget import Guarantee, exact
 from dprct.privacy.mechanisms import split
 from dprct.queries.propensity import Treated, covariates_of, one_thread
 from dprct.queries.weighting import Estimand, Scheme, read_once
+from dprct.records import dataclass
 from dprct.results.plan import ESTIMAND, Contents, Plan, notes
 from dprct.schema import Column, Schema
 from dprct.schema.schema import check_fixed_before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
@@ -31,6 +31,7 @@ from dprct.privacy.noise import random_part
 from dprct.queries.propensity import PropensityGrid, least_penalty, propensity_weights
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import Centre, Weighted, gradient_moves
+from dprct.records import dataclass
 from dprct.results.plan import PlannedNumber, notes
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ What a plan expects of it is found from public facts alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +23,7 @@ from dprct.plots import Labels, watermark_of
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import HALF, Centre
+from dprct.records import dataclass
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.results.plan import STD_ERROR, WITHOUT_PRIVACY, PlannedNumber, units_of
 from dprct.schema.tables import eager

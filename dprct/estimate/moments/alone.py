@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from dprct.estimate.moments.model import MomentsSpec, drawn_with_steps, everybod
 from dprct.estimate.moments.one_step import place_of
 from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
 from dprct.formula import parse
+from dprct.records import dataclass
 from dprct.schema.conditions import named, reduced
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from dprct.queries.one_step import (
 )
 from dprct.queries.slopes import Slopes
 from dprct.queries.sums import GRID
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- read by DOCUMENT
-from dataclasses import dataclass
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from dprct.annotations import Count, Sha256  # noqa: TC001 -- read by DOCUMENT
 from dprct.estimate.moments.declared import Declared, Family, Instrumented
 from dprct.estimate.moments.index_models import IndexModel
 from dprct.privacy.budget import GuaranteeContent  # noqa: TC001 -- read by DOCUMENT
+from dprct.records import dataclass
 
 Above0 = Annotated[float, {"exclusiveMinimum": 0}]
 OrNone = tuple[float | None, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -29,6 +29,7 @@ from dprct.queries.index_scores import (
     Family as IndexFamily,  # noqa: TC001 -- read by @checked
 )
 from dprct.queries.one_step import Feature
+from dprct.records import dataclass
 from dprct.schema.columns import ancestors, parents_of
 from dprct.schema.conditions import (
     asked_of,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from dprct.estimate.moments.declared import coefficient_words
 from dprct.estimate.moments.effects import JOINT_ALPHA, Combined, GaussianResults, lawful
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.estimate.moments.instruments import AndersonRubin, IVResults
+from dprct.records import dataclass
 from dprct.results.base import labelled
 from dprct.results.joint import (
     WaldTest,

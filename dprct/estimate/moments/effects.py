@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from dprct.estimate.moments.gaussian_law import kappa, p_value, rounded_up
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import Labels, watermark_of
+from dprct.records import dataclass
 from dprct.results.base import LinearResults, checked_alpha, interval_frame, labelled
 from dprct.results.joint import (
     WaldTest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from dprct.assignment.groups import ROWS, combined
 from dprct.encoding import encoding
 from dprct.errors import ParameterError, SchemaError
 from dprct.queries.group_moments import MomentCells, has_value
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,7 +8,7 @@ coefficients that were released before; squares of scores at the last ones give 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -51,6 +51,7 @@ from dprct.queries.index_scores import (
     Some,
 )
 from dprct.queries.kinds import Kinds
+from dprct.records import dataclass
 from dprct.results.joint import positive
 from dprct.schema.conditions import asked_of
 

@@ -8,7 +8,6 @@ those of covariates the inflation that plans take for granted.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from dprct.estimate.synthetic_control.allocation import ReleasePart
 from dprct.lazy import special
 from dprct.queries.group_moments import STEPS
 from dprct.queries.index_scores import COARSER
+from dprct.records import dataclass
 from dprct.results.plan import PlannedNumber, errors_of_estimate
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from dprct.estimate.moments.index_models import linked
 from dprct.estimate.moments.system import GATE
 from dprct.lazy import optimize
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 from dprct.results.base import LinearResults, labelled
 from dprct.results.binary import WithRatios, mean_at, slope_at
 from dprct.results.joint import one_restriction, restrictions, wald_test

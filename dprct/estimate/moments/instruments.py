@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,6 +30,7 @@ from dprct.estimate.moments.system import (
 )
 from dprct.estimate.roots import root
 from dprct.lazy import special
+from dprct.records import dataclass
 from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha, labelled
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +17,7 @@ from dprct.estimate.moments.system import GATE
 from dprct.lazy import special
 from dprct.privacy.composition import gdp_mu
 from dprct.queries.group_moments import STEPS, MomentsGrid, Scaled
+from dprct.records import dataclass
 from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:

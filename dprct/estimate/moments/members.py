@@ -12,7 +12,7 @@ are factors of v.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from dprct.queries.kinds import Kinds
 from dprct.queries.members import Members, OfPersons
 from dprct.queries.one_step import FINEST, most_together, root_above
 from dprct.queries.sums import GRID
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

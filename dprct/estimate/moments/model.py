@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence  # noqa: TC003  # read from annotations
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
@@ -140,6 +140,7 @@ from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.openings import Openings
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
 from dprct.queries.index_scores import IndexRows, ways_of
+from dprct.records import dataclass
 from dprct.results.base import checked_alpha
 from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import check_own

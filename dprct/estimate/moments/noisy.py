@@ -12,12 +12,13 @@ Everything here is a function of released numbers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
@@ -69,6 +69,7 @@ from dprct.queries.one_step import (
 )
 from dprct.queries.slopes import Slopes
 from dprct.queries.sums import EXACT, GRID
+from dprct.records import dataclass
 from dprct.schema.conditions import columns_asked, meets
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +25,7 @@ from dprct.estimate.moments.effects import (
 )
 from dprct.estimate.moments.groups import blocks_of, public_rows, spelled
 from dprct.estimate.moments.release import moments_of
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from dprct.estimate.moments.system import (
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import BOTH_NOISES, Labels, panels, stamp, watermark_of
+from dprct.records import dataclass
 from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha, labelled
 from dprct.results.joint import WaldTest, one_restriction, restrictions, wald_test

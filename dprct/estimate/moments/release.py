@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from dprct.model import Facts
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.group_moments import STEPS, moment_sums
 from dprct.queries.scores import SCORE_SQUARED, score_sums
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -48,6 +48,7 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.lazy import pandas as pd
+from dprct.records import dataclass
 from dprct.results.joint import positive
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ them in the same fit.  Its budget and its sensitivity are fixed before the first
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.queries.group_moments import STEPS
 from dprct.queries.scores import ScoreMap
+from dprct.records import dataclass
 from dprct.results.joint import positive
 
 if TYPE_CHECKING:

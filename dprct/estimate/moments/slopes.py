@@ -8,7 +8,6 @@ G theta = s, G_pp' = V_kk' M_jj', with the public variances V of treatment and t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from dprct.estimate.moments.declared import DrawnStep
 from dprct.queries.one_step import ALONE, FINEST
 from dprct.queries.slopes import Influence
 from dprct.queries.sums import GRID
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,6 @@ order and no recoding of them changes an estimate.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.lazy import linalg
+from dprct.records import dataclass
 from dprct.results.covariance import independent
 from dprct.results.joint import positive
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from dprct.formula import design, parse
 from dprct.formula.syntax import Factor
 from dprct.lazy import pandas as pd
 from dprct.queries.group_moments import Part
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

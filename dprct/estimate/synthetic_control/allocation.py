@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -29,6 +28,7 @@ from dprct.privacy.mechanisms import (
 )
 from dprct.queries.donors import RidgeGrid
 from dprct.queries.sums import GRID
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

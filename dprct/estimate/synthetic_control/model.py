@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping  # noqa: TC003  # read from annotations
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
@@ -57,6 +57,7 @@ from dprct.privacy.budget import exact
 from dprct.privacy.mechanisms import split
 from dprct.queries.donors import ChangeScale, predictor_steps
 from dprct.queries.propensity import LARGEST_PENALTY
+from dprct.records import dataclass
 from dprct.results.plan import Contents, Plan
 from dprct.schema.columns import Unit, check_own
 from dprct.schema.schema import check_schema

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +14,7 @@ from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.lazy import pandas as pd
 from dprct.model import Facts
 from dprct.queries.donors import Scale
+from dprct.records import dataclass
 from dprct.schema import Column, Schema
 from dprct.schema.columns import shown
 from dprct.schema.tables import broken_rules, eager, numbers_of, text_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import given, is_data
@@ -12,6 +11,7 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.synthetic_control.panel import number
 from dprct.queries.donors import Predictor, bounds_of
 from dprct.queries.sums import check_extent
+from dprct.records import dataclass
 from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:

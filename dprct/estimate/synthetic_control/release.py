@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from dprct.queries.donors import (
     weighted_mean,
     weighted_series,
 )
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.panel import RECORD
 from dprct.lazy import pandas as pd
 from dprct.plots import ORIGINAL, PRIVACY_NOISE, RELEASED, Labels, panels, stamp, watermark_of
+from dprct.records import dataclass
 from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Literal, NoReturn
 
 import numpy as np
 
 from dprct.errors import SchemaError, StataFormatError
+from dprct.records import dataclass
 from dprct.schema.columns import Column
 from dprct.schema.facts import STRING_WIDTH
 

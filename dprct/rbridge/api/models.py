@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from dprct.rbridge.convert.calls import messages
 from dprct.rbridge.convert.vectors import fields, text
 from dprct.rbridge.dialect import method_in_r
 from dprct.rbridge.registry import export
+from dprct.records import dataclass
 from dprct.schema import Schema
 from dprct.study.methods import BY_NAME
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from dprct.rbridge.api.session import whole
 from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.convert import Matrix
 from dprct.rbridge.registry import export
+from dprct.records import dataclass
 from dprct.results.base import Origin
 from dprct.results.itt import itt_table as table_of_effects
 from dprct.results.ols import OLSResults, with_law

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.dialect import method_in_r
 from dprct.rbridge.names import r_name_of, r_words
 from dprct.rbridge.registry import export, revives
+from dprct.records import dataclass
 from dprct.release.release import Release
 from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults, Origin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from dprct.rbridge.convert.vectors import (
     vector_of,
     view,
 )
+from dprct.records import dataclass
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.columns import Code, date_kind, shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from dprct.rbridge.convert.vectors import (
     texts,
     view,
 )
+from dprct.records import dataclass
 from dprct.schema.columns import shown
 
 if TYPE_CHECKING:

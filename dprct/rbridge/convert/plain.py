@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from dprct.rbridge.convert.vectors import (
     short_texts,
     vector_of,
 )
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import SessionError
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.vectors import kind_of, short_texts, text, texts
 from dprct.rbridge.registry import revival
+from dprct.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -47,6 +47,7 @@ from dprct.rbridge.convert.vectors import (
     view,
 )
 from dprct.rbridge.interrupts import shielded
+from dprct.records import dataclass
 from dprct.schema import Schema
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dprct.formula import design
 from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.privacy.noise import repeatedly
+from dprct.records import dataclass
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Specification, residuals
 from dprct.release.columns import assembled, own

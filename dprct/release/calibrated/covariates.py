@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,7 @@ from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.covariates import features_of
 from dprct.queries.ridge_moments import MomentsLayout, moments
 from dprct.queries.sums import check_extent
+from dprct.records import dataclass
 from dprct.release.histogram import (
     COUNTS,
     Counts,

@@ -7,13 +7,14 @@ groups' effects, and errors that are made as large as the released ones.  All po
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 from dprct.release.calibrated.residuals import Basis, Errors, Specification, factored, spanned
 
 if TYPE_CHECKING:

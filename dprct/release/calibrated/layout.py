@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from dprct.certificate.certificate import PermittedDifference
 from dprct.certificate.valid_regressions import terms_of
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
+from dprct.records import dataclass
 from dprct.schema.columns import rebounded
 from dprct.schema.expressions import parents
 from dprct.schema.schema import Schema

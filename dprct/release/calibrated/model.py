@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Self
 
@@ -44,6 +44,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.histograms import HistogramRelease, OneWayRelease
 from dprct.privacy.noise import source
 from dprct.queries.sums import observed
+from dprct.records import dataclass
 from dprct.release.calibrated.carried import Aim, Carried, carried_of, masks_of
 from dprct.release.calibrated.covariates import (
     FEWEST,

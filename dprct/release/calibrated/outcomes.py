@@ -6,7 +6,7 @@ All of it is post-processing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,7 @@ from dprct.formula import design
 from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.privacy.noise import repeatedly
+from dprct.records import dataclass
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Residuals, Specification, largest, residuals

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
+from dprct.records import dataclass
 from dprct.results.covariance import blocks, give_back, independent, triangle_of
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -40,6 +40,7 @@ from dprct.privacy.budget import Budget, Real
 from dprct.privacy.composition import sequential
 from dprct.privacy.mechanisms import Allocation
 from dprct.privacy.mechanisms import split as split_budget
+from dprct.records import dataclass
 from dprct.release.calibrated.covariates import Slopes, checks_of, covariates_of, price_of
 from dprct.release.calibrated.groups import balanced, sizes_by_level
 from dprct.release.calibrated.layout import (
