@@ -150,7 +150,7 @@ def spelled(condition: str) -> str:
 
 def prepared(row: Regression) -> Regression:
     """Return a regression on data that were merged, and whose columns were made, before."""
-    ready = replace(row, steps=(), derived={}, unknown=(), numbered=())
+    ready = replace(row, steps=(), derived={}, remade=(), unknown=(), numbered=())
     return replace(ready, dataset=MADE_FOR, sources=())
 
 
