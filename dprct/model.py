@@ -533,7 +533,9 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         """
         allocation = self._affordable(Budget.asked(epsilon, delta), accept_large_delta)
         claimed = self._claimed(allocation)
-        return completed(self._planned(allocation), allocation, claimed, self.n, self.schema)
+        with saying(f"planning {type(self).__name__}"):
+            planned = self._planned(allocation)
+        return completed(planned, allocation, claimed, self.n, self.schema)
 
     @checked
     def guarantee(self, budget: Budget) -> Guarantee:

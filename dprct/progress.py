@@ -15,14 +15,16 @@ PATIENCE = 2.0
 """Seconds of silence that nobody minds."""
 
 _AGAIN = 30.0
+_voice = threading.Lock()
 
 
 @contextlib.contextmanager
 def saying(what: str) -> Iterator[None]:
     """Say on standard error what is at work, once after 2 seconds and then every half minute.
 
-    Only a person's terminal or notebook is written to.  How long a fit takes is no fact of the
-    data: what it does is a function of public ones.
+    Only a person's terminal or notebook is written to, by one voice at a time: work within other
+    work is silent.  How long a fit takes is no fact of the data: what it does is a function of
+    public ones.
 
     Examples
     --------
@@ -30,7 +32,7 @@ def saying(what: str) -> Iterator[None]:
     ...     sum(range(10))
     45
     """
-    if not _is_watched():
+    if not (_is_watched() and _voice.acquire(blocking=False)):
         yield
         return
     begin, done = time.monotonic(), threading.Event()
@@ -47,11 +49,12 @@ def saying(what: str) -> Iterator[None]:
         yield
     finally:
         done.set()
+        _voice.release()
 
 
 def _is_watched() -> bool:
-    """Whether a person reads along: not where the shell shows its own, nor in R, whose is R's."""
-    if "dprct.cli.main" in sys.modules or "dprct.rbridge" in sys.modules:
+    """Whether a person reads along, but not where the shell shows its own."""
+    if "dprct.cli.main" in sys.modules:
         return False
     in_notebook = type(sys.stderr).__module__.startswith("ipykernel")
     return in_notebook or bool(sys.stderr is not None and sys.stderr.isatty())

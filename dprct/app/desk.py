@@ -579,6 +579,8 @@ def opened(
                 f"{path.name!r} is the study file of {named!r}, not of {data.name!r}; "
                 "name another with --study"
             )
+        with contextlib.suppress(DprctError):  # the page says why
+            desk.header(desk.study())
         return desk
     key, facts, names = _version(data), facts_of_file(data), "same"
     if stata_names(facts.schema.names):

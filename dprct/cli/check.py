@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprct.cli.options import StudyFile
-from dprct.cli.show import complain, say, show_verdicts
+from dprct.cli.show import complain, say, show_verdicts, working
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,10 +43,11 @@ def check(
     The data section of its file is not read, and nothing is charged. The file is hashed if there
     are ledgers next to it, to see whether one of them was charged for the same data.
     """
-    from dprct.study.ready import all_open_points, study_of
+    with working("reading"):  # a sign of life before anything large is loaded
+        from dprct.study.ready import all_open_points, study_of
 
-    study = study_of(study_file)
-    problems = all_open_points(study)
+        study = study_of(study_file)
+        problems = all_open_points(study)
     say_same_data(study)
     files = tuple(do) if do else study.do_files
     if not as_json:
@@ -54,8 +55,9 @@ def check(
             say(f"- {problem}")
         points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
         say(points if problems else "complete: nothing is open; next: dprct plan")
-    found = _judged(study, files, any_open=bool(problems)) if files else []
-    more = _more(study, files, found) if found and not problems else []
+    with working("judging the do-files"):
+        found = _judged(study, files, any_open=bool(problems)) if files else []
+        more = _more(study, files, found) if found and not problems else []
     if as_json:
         judged = None if found is None else [one.to_dict() for one in found]
         document = {"open": problems, "regressions": judged, "declare": more}

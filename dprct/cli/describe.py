@@ -9,7 +9,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from dprct.cli.show import output, printable, say
+from dprct.cli.show import output, printable, say, working
 from dprct.disk import atomic_write
 from dprct.errors import FileError, ParameterError
 
@@ -50,11 +50,12 @@ def describe(
     ] = None,
 ) -> None:
     """Print a codebook of FILE without its values; with --draft, write a study file to fill in."""
-    from dprct.io.stata.names import stata_names
-    from dprct.schema.columns import shown
-    from dprct.study.do_rows import from_do_files
-    from dprct.study.draft import draft
-    from dprct.study.ready import facts_of_file
+    with working("reading"):  # a sign of life before anything large is loaded
+        from dprct.io.stata.names import stata_names
+        from dprct.schema.columns import shown
+        from dprct.study.do_rows import from_do_files
+        from dprct.study.draft import draft
+        from dprct.study.ready import facts_of_file
 
     if do and (draft_file is None or not treatment):
         raise ParameterError("--do fills in a draft: give --draft and --treatment too")
@@ -64,7 +65,8 @@ def describe(
         )
     if columns and draft_file is None:
         raise ParameterError("--columns chooses the columns of a draft: give --draft too")
-    facts = facts_of_file(file)
+    with working("reading"):
+        facts = facts_of_file(file)
     schema, count = facts.schema, facts.rows
     rows = "unknown" if count is None else f"{count:,}"
     is_dta = file.suffix.lower() == ".dta"  # of no other file is it a fact
@@ -91,7 +93,8 @@ def describe(
             if do:
                 filled = from_do_files(do, schema, file, treatment or ())
             if stata_names(schema.names):
-                facts = facts_of_file(file, "stata")
+                with working("reading"):
+                    facts = facts_of_file(file, "stata")
             text = draft(facts.schema, file, draft_file, filled, columns or (), facts.whole)
             target.write(text.encode("utf-8", "replace"))
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")

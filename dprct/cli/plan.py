@@ -42,10 +42,11 @@ def plan(
     The plan follows from public facts; the data are read only to refuse values and designs that the
     declarations rule out.
     """
-    from dprct.study.approval import KIND, approval_of, approval_page
-    from dprct.study.ready import bound_model, study_of
+    with working("reading"):  # a sign of life before anything large is loaded
+        from dprct.study.approval import KIND, approval_of, approval_page
+        from dprct.study.ready import bound_model, study_of
 
-    study = study_of(study_file)
+        study = study_of(study_file)
     if html is not None:
         check_page(html, KIND)
     if picture is not None:

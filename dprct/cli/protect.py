@@ -56,18 +56,19 @@ def protect(
     long: Long = False,
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
-    from dprct.study.offer import offered, refuse_unpromised
-    from dprct.study.protect import check_places
-    from dprct.study.ready import study_of
+    with working("reading"):  # a sign of life before anything large is loaded
+        from dprct.study.offer import offered, refuse_unpromised
+        from dprct.study.protect import check_places
+        from dprct.study.ready import study_of
 
-    study = study_of(study_file, output)
-    files = _do_files(study, do)
+        study = study_of(study_file, output)
+        files = _do_files(study, do)
     if resume is not None:
         _resumed(study, resume, approved, files, long=long)
         return
     refuse_unpromised(study, accepted=accept_no_guarantee)
-    check_places(study)
     with working("reading"):
+        check_places(study)
         offer = offered(study, approved)
     say_plan(offer.plan, None if long else _PLAN)
     say_same_data(study)

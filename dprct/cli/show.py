@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -78,7 +78,7 @@ def show_verdicts(found: Sequence[Verdict]) -> None:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show that something is being done, on a terminal."""
-    with errors.status(what):
+    with errors.status(what) if errors.is_terminal else nullcontext():
         yield
 
 

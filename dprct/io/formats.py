@@ -11,6 +11,7 @@ from dprct.arguments import check_choice, checked
 from dprct.disk import path_of
 from dprct.errors import FileError, ParameterError
 from dprct.io.stata.names import Names, under_stata_names
+from dprct.progress import saying
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,8 @@ def read(path: str | os.PathLike[str], names: Names = "same") -> tuple[pd.DataFr
         raise FileError(
             f"{str(source)!r} cannot be read ({error.strerror}); check the path"
         ) from None
-    data, schema = reader(source)
+    with saying(f"reading {source.name!r}"):
+        data, schema = reader(source)
     return under_stata_names(data, schema) if names == "stata" else (data, schema)
 
 

@@ -56,6 +56,13 @@ class _Console(io.TextIOBase):
     def writable(self) -> bool:
         return True
 
+    def isatty(self) -> bool:
+        """Whether a person at R's console is told of what takes long."""
+        if not self._err or threading.current_thread() is not threading.main_thread():
+            return False
+        base = attach().base
+        return [*base("getOption")(short_texts(["dprct.verbose"]), base("interactive")())] == [True]
+
     def write(self, words: str) -> int:
         # where Python hosts R, what R says is printed by Python, and would come back here
         if self._saying or threading.current_thread() is not threading.main_thread():

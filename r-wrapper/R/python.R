@@ -158,8 +158,9 @@ shake_hands <- function(other, call) {
 #' replaced. Else the first of these is started: the option `dprct.python` or
 #' the environment variable `DPRCT_PYTHON`; the variable `RETICULATE_PYTHON`;
 #' the environment that [install_dprct()] made; the one that \pkg{reticulate}
-#' finds. That takes some seconds once a session, and says so where R is interactive;
-#' `options(dprct.verbose = FALSE)` keeps it silent.
+#' finds. That takes some seconds once a session, and says so where R is interactive,
+#' as a call that takes longer than two seconds does; `options(dprct.verbose = FALSE)`
+#' keeps both silent.
 #'
 #' @return `dprct_available()`: `TRUE` or `FALSE`. `dprct_config()`: a list of
 #'   class `dprct_config`.

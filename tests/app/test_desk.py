@@ -82,6 +82,19 @@ def test_the_data_section_is_not_read_until_protect(
     desk.edit(desk.revision(), typed({("columns", "age", "bounds"): "10, 90"}))
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_csv_is_read_before_the_page_is_there(
+    is_new: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the page stays empty for as long as it takes, where the shell says that it reads."""
+    path = tmp_path / "trial.csv"
+    path.write_text("got,age\n1,30\n", "utf-8")
+    desk = opened(path, None)
+    desk = desk if is_new else opened(path, None)
+    monkeypatch.setattr("dprct.app.desk.facts_of_file", lambda *_: pytest.fail("read again"))
+    assert [one["name"] for one in desk.state()["columns"]] == ["got", "age"]
+
+
 def test_open_points_are_those_of_the_command(desk: Desk) -> None:
     said = [one["point"] for one in desk.state()["open"]]
     assert said == open_points(study_of(desk.path))

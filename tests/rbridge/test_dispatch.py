@@ -149,3 +149,13 @@ def test_a_lone_na_is_not_taken_for_null(r, missing):
         assert from_r(frame["value"])["message"] == "options is NA; give a value, or leave it out"
     for given in ("NULL", "list(options = NULL)", "c(1, NA)"):
         assert r.cross("test_options", f"list(options = {given})")["status"][0] == "ok"
+
+
+def test_what_takes_long_is_said_where_a_person_is_at_the_console(r) -> None:
+    out, err = dispatch._Console(sys.__stdout__, err=False), dispatch._Console(None, err=True)
+    try:
+        for told in (True, False):
+            r(f"options(dprct.verbose = {str(told).upper()})")
+            assert (err.isatty(), out.isatty()) == (told, False)
+    finally:
+        r("options(dprct.verbose = NULL)")

@@ -53,6 +53,7 @@ from dprct.io.stata.names import STRING_TYPE, check_name
 from dprct.io.stata.strls import Strls, StrlWriter
 from dprct.io.stata.value_labels import LabelSets, pack_label_sets, read_label_sets
 from dprct.lazy import pandas as pd
+from dprct.progress import saying
 from dprct.schema.columns import Column, FileFacts
 from dprct.schema.facts import INTEGER_LIMITS, STRING_WIDTH
 from dprct.schema.schema import Schema
@@ -277,7 +278,7 @@ def read_dta(
     --------
     >>> data, schema = read_dta("study.dta")  # doctest: +SKIP
     """
-    with opened(path) as cursor:
+    with opened(path) as cursor, saying(f"reading {Path(path).name!r}"):
         header = parsed_header(cursor)
         found = _schema(header, MappingProxyType({}), path)
         wanted, window = _part(found, columns, rows, header.rows)
