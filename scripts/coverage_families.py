@@ -52,8 +52,10 @@ class Case:
 
 CASES = (
     *(Case("logit", n, p, e) for n, p, e in ((5000, 3, 4), (20000, 3, 1), (5000, 8, 4),
-                                             (20000, 8, 1), (2000, 3, 1))),
-    Case("logit", 20000, 3, 4, level=-3.2), Case("logit", 50000, 3, 1, level=-3.2),
+                                             (20000, 8, 1), (2000, 3, 1), (500, 3, 8),
+                                             (1000, 3, 4), (2000, 3, 4))),
+    Case("logit", 2000, 3, 4, level=-2.3), Case("logit", 20000, 3, 4, level=-3.2),
+    Case("logit", 50000, 3, 1, level=-3.2),
     Case("probit", 5000, 3, 4, level=-0.3), Case("probit", 20000, 3, 1, level=-0.3),
     *(Case("poisson", n, 3, e, level=0.3) for n, e in ((5000, 4), (20000, 1), (20000, 4))),
     Case("logit", 5000, 3, 4, where="g == 1"), Case("logit", 10000, 3, 4, weights="w"),

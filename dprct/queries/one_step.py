@@ -183,13 +183,6 @@ class PublicCells:
         return found
 
 
-def length_of(reach: Numbers) -> int:
-    """Return the smallest whole number that no column of ``reach`` (m, C) is longer than."""
-    near = (reach.astype(float) ** 2).sum(axis=0)
-    longest = reach[:, near >= max(near.tolist()) * (1 - 2.0**-40)]
-    return root_above(max(map(int, (longest * longest).sum(axis=0))))
-
-
 def root_above(square: int) -> int:
     """Smallest whole number whose square is not below another."""
     root = math.isqrt(square)
@@ -224,10 +217,13 @@ class OnGrid:
 
     @property
     def unit(self) -> int:
-        """W: 2^20 of the grid."""
-        if self.lengths is None:
-            return max(1, length_of(self.reach))
-        return max(1, root_above(max(map(int, self.lengths))))
+        """W: 2^20 of the grid, the smallest whole number that no column is longer than."""
+        lengths = self.lengths
+        if lengths is None:
+            near = (self.reach.astype(float) ** 2).sum(axis=0)
+            longest = self.reach[:, near >= max(near.tolist()) * (1 - 2.0**-40)]
+            lengths = (longest * longest).sum(axis=0)
+        return max(1, root_above(max(map(int, lengths))))
 
     @property
     def squared(self) -> Numbers:
@@ -549,11 +545,6 @@ class Score:
         first: dict[tuple[int, ...], int] = {}
         columns = [tuple(map(int, column)) for column in self.weights.T]
         return np.array([first.setdefault(c, at) for at, c in enumerate(columns)], np.int64)
-
-    @property
-    def products(self) -> Numbers:
-        """A_jc a_lc of all pairs; (q (q + 1) / 2, C)."""
-        return np.array([self.weights[j] * self.weights[k] for j, k in self.pairs], dtype=object)
 
     def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """Sum of a r of every coefficient, whole."""

@@ -215,30 +215,8 @@ def clipped_sums(
     The sums are whole numbers below 2^63 for any n below 8e12 (docs/methods.md, section 0).
     """
     steps = {f"k{j}": Clipped(column).whole() for j, column in enumerate(columns)}
-    return _bounded(added(frame, steps)[0][:-1], GRID, relation)
-
-
-def cross_products(
-    frame: Table, columns: Sequence[Column], relation: Relation = "replace-one"
-) -> IntegerVector:
-    """Sum the products of all pairs of clipped columns (each with itself too)."""
-    p = len(columns)
-    steps = frame.select(*[Clipped(c).whole().alias(f"k{j}") for j, c in enumerate(columns)])
-    pairs = [(i, j) for i in range(p) for j in range(i, p)]
-    halves: dict[str, nw.Expr] = {}
-    for i, j in pairs:
-        product = nw.col(f"k{i}") * nw.col(f"k{j}")
-        high = (product * (1 / GRID)).floor().cast(nw.Float64)
-        halves |= {f"h{i}_{j}": high, f"l{i}_{j}": product - high * float(GRID)}
-    (sums,) = added(steps, halves)
-    values = [GRID * high + low for high, low in zip(sums[:-1:2], sums[1:-1:2], strict=True)]
-    return _bounded(values, GRID**2, relation)
-
-
-def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
-    """Seal integers of which one record moves each by at most ``each``."""
-    d, held = len(values), np.array(values, dtype=object)
-    return IntegerVector(held, l1=d * each, l2_squared=d * each**2, l_inf=each, relation=relation)
+    d, held = len(steps), np.array(added(frame, steps)[0][:-1], dtype=object)
+    return IntegerVector(held, l1=d * GRID, l2_squared=d * GRID**2, l_inf=GRID, relation=relation)
 
 
 # Passes over a table: whole numbers added group by group, in the table's own engine.

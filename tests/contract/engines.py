@@ -45,7 +45,6 @@ from dprct.queries.sums import (
     Combinations,
     arm_aggregates,
     clipped_sums,
-    cross_products,
     difference_aggregates,
     observed_counts,
     observed_number,
@@ -272,7 +271,6 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "cell_counts": lambda f: list(_open(cell_counts(f, CODED))),
     "one_way_counts": lambda f: [_open(one_way_counts(f, CODED))],
     "clipped_sums": lambda f: [_open(clipped_sums(f, [X, Y]))],
-    "cross_products": lambda f: [_open(cross_products(f, [X, Y]))],
     "moments": lambda f: [_open(moments(f, [X, G], [Y]))],
     "horvitz_thompson_difference": hidden,
     "horvitz_thompson_sums": lambda f: [

@@ -40,7 +40,6 @@ from dprct.queries.sums import (
     Arms,
     arm_aggregates,
     clipped_sums,
-    cross_products,
     difference_aggregates,
 )
 from dprct.queries.weighting import Centre, Records, Scheme, Weighted, read_once
@@ -153,7 +152,6 @@ QUERIES: dict[str, Query] = {
         lambda frame: [bin_offsets(frame, CODES[:1], CODES[1:])], (True,)
     ),
     "clipped sums": Query(lambda frame: [clipped_sums(frame, [Y, X])], (True,)),
-    "cross products": Query(lambda frame: [cross_products(frame, [Y, X])], (True,)),
     "difference": Query(of_difference(TWO), (True, True, True), design_public=True),
     "difference, blocks": Query(of_difference(BLOCKED), (True, True, True), design_public=True),
     "difference, clusters": Query(of_difference(CLUSTERED), (True, True, True), design_public=True),

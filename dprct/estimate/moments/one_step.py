@@ -1127,7 +1127,8 @@ def drawn_steps(
         if isinstance(score, Members):
             law = read_members(bound, score, part, units, laws[EFFECTS].noise_sd)
             read_effects.append(law)
-            centres.append(_members_centre(score, law))
+            ends = np.clip(law.centres, -score.reach, score.reach)
+            centres.append([int(x) for x in np.rint(ends)])  # M of every cell
         elif isinstance(score, Slopes):
             flat, level = np.zeros(len(bound.treated)), [0] * len(bound.sizes)
             if not score.hides:
@@ -1199,11 +1200,6 @@ def _drawn_cross(
         if alike:
             found[k, j] = found[j, k]
     return DrawnCross(cross.first, cross.second, found, np.full(found.shape, sd * unit), alike)
-
-
-def _members_centre(score: Score, law: Law) -> list[int]:
-    """M of every cell: the mean of residuals of members with its weights."""
-    return [int(x) for x in np.rint(np.clip(law.centres, -score.reach, score.reach))]
 
 
 def _later(
