@@ -81,6 +81,15 @@ def check_ordinary(path: str | os.PathLike[str]) -> None:
     opened(path).close()
 
 
+def begins_with(path: str | os.PathLike[str], start: bytes) -> bool:
+    """Whether a file that can be read begins so."""
+    try:
+        with opened(path) as file:
+            return file.read(len(start)) == start
+    except (OSError, DprctError):
+        return False
+
+
 def content(path: str | os.PathLike[str], most: int) -> bytes:
     """Content of an ordinary file of at most so many bytes."""
     with opened(path) as file:

@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dprct.app.points import button
 from dprct.app.words import IN_A_SURVEY, METHOD_NAMES
 from dprct.errors import DprctError
 from dprct.records import dataclass
@@ -50,18 +51,14 @@ class Crowded:
         """Buttons: fewer bins where that is enough, then other methods, then to go on anyway."""
         if self.bins:
             of = ", ".join(self.columns)
-            yield _button(
+            yield button(
                 f"Take {self.bins} bins for {of}",
                 [(("columns", name, "bins"), str(self.bins)) for name in self.columns],
             )
         for method in _OTHERS:
             name = IN_A_SURVEY.get(method, METHOD_NAMES[method])[0]
-            yield _button(f"Take “{name}”", [(("release", "method"), method)])
-        yield _button(_GO_ON, [(("release", "confirm"), "true")])
-
-
-def _button(label: str, changes: list[tuple[tuple[str, ...], str]]) -> Mapping[str, Any]:
-    return {"label": label, "changes": [{"at": [*at], "typed": typed} for at, typed in changes]}
+            yield button(f"Take “{name}”", [(("release", "method"), method)])
+        yield button(_GO_ON, [(("release", "confirm"), "true")])
 
 
 def crowded(document: Mapping[str, Any], path: Path, header: Schema, rows: int) -> Crowded | None:

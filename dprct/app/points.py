@@ -193,4 +193,9 @@ def _button(at: list[str], typed: str) -> Mapping[str, Any]:
     words = _SAY.get((at[-1], typed), f"{label(at[-1])}: {said}")
     if at[-1] == "method" and typed in METHOD_NAMES:
         words = f"Take “{METHOD_NAMES[typed][0]}”"
-    return {"label": words, "changes": [{"at": at, "typed": typed}]}
+    return button(words, [(at, typed)])
+
+
+def button(label: str, changes: Sequence[tuple[Sequence[str], str]]) -> Mapping[str, Any]:
+    """Label of a button, and what it writes where."""
+    return {"label": label, "changes": [{"at": [*at], "typed": typed} for at, typed in changes]}

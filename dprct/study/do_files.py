@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dprct import disk
 from dprct.dofile import Reading, read_files
-from dprct.errors import DprctError, FileError
+from dprct.errors import FileError
 from dprct.records import dataclass
 
 if TYPE_CHECKING:
@@ -82,16 +82,8 @@ def _files(path: Path) -> list[tuple[Path, Path]]:
     found = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".do")
     if not found:
         raise FileError(f"the folder {path.name!r} holds no file that ends in .do")
-    return [(file, path) for file in found[:_MOST_FILES] if file.is_file() and not _is_ours(file)]
-
-
-def _is_ours(file: Path) -> bool:
-    """Whether a do-file of a folder is one that this package wrote there, as ``valid.do``."""
-    try:
-        with disk.opened(file) as text:
-            return text.read(len(_OURS)) == _OURS
-    except (OSError, DprctError):
-        return False
+    there = (file for file in found[:_MOST_FILES] if file.is_file())
+    return [(file, path) for file in there if not disk.begins_with(file, _OURS)]
 
 
 def stem(name: str) -> str:

@@ -375,22 +375,14 @@ def companions(study: Study) -> Companions:
         {name: companion(study.output, name) for name in (valid_files.STATA, valid_files.R)},
     )
     own = mark(study.dataset_id).encode("utf-8")
-    refuse_foreign(places.readme, own=_begins_with(places.readme, own))
+    refuse_foreign(places.readme, own=disk.begins_with(places.readme, own))
     expected = places.expected
     own_list = expected.exists() and belongs_to(expected, study.dataset_id)
     refuse_foreign(expected, own=own_list)
     for name, place in places.valid.items():
         begins = valid_files.first_line(name, study.dataset_id).encode("utf-8")
-        refuse_foreign(place, own=_begins_with(place, begins))
+        refuse_foreign(place, own=disk.begins_with(place, begins))
     return places
-
-
-def _begins_with(path: Path, start: bytes) -> bool:
-    try:
-        with disk.opened(path) as file:
-            return file.read(len(start)) == start
-    except OSError:
-        return False
 
 
 def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:

@@ -21,6 +21,7 @@ from dprct.errors import (
 from dprct.io.formats import is_file
 from dprct.model import ELSEWHERE, Spec
 from dprct.records import dataclass
+from dprct.schema.conditions import condition
 from dprct.schema.expressions import holds, parents, parse
 from dprct.schema.keys import check_keys, made_of
 
@@ -353,26 +354,24 @@ class Scope:
 
     def sampled(self, data: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of the sample, numbered from 0; all rows where there is no condition."""
-        if not (condition := self.condition):
+        if not (words := self.condition):
             return data
-        names = sorted(parents(condition))
+        names = sorted(parents(words))
         for name in names:
             if name not in data.columns:
                 raise FileError(f"[study] sample: {ColumnError.unknown(name, data.columns)}")
             if data[name].dtype.kind != "f":
                 raise StudyError(_TEXT.format(name))
-        kept = holds(condition, {name: data[name].to_numpy(np.float64) for name in names})
+        kept = holds(words, {name: data[name].to_numpy(np.float64) for name in names})
         if not kept.any():
             raise StudyError(f"[study] sample = {self.sample!r} keeps no row; correct it")
         return data[kept].reset_index(drop=True)
 
     def open_sample(self, schema: Schema) -> list[str]:
         """Obstacle to a public condition by what the study declares, in words."""
-        if not (condition := self.condition):
+        if not (words := self.condition):
             return []
-        named = sorted(parents(condition))
-        if not named:
-            return [f"[study] sample = {self.sample!r} names no column; name one, or remove it"]
+        named = sorted(parents(words))
         known = [name for name in named if name in schema.names]
         return [
             *(
@@ -434,17 +433,15 @@ _TEXT = (
 
 
 def _condition(text: str) -> str:
-    """Return a condition with ``and`` and ``or`` for the signs that Stata has for them.
+    """Return a condition with the words that this language has for the signs of Stata.
 
     Examples
     --------
     >>> _condition("attrit == 0 & (round != 1 | late == 1)")
     'attrit == 0 and (round != 1 or late == 1)'
     """
-    if "~" in text or re.search(r"!(?!=)", text):
-        raise StudyError(f"[study] sample = {text!r}; write not, or !=, for ! and ~")
-    words = re.sub(r"\s*&+\s*", " and ", re.sub(r"\s*\|+\s*", " or ", text)).strip()
     try:
+        words = condition(text, "[study] sample")
         parse(words, "[study] sample")
     except FormulaError as error:
         raise StudyError(str(error).replace("sample=", "sample = ", 1)) from None

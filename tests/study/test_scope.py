@@ -286,7 +286,6 @@ def test_a_sample_on_which_a_do_file_runs_is_no_subgroup(panel: Path) -> None:
             "home > 9 &",
             "'home', which has fate = 'withheld'.*subgroups = .\"home\".",
         ),
-        ("gone == 0 & (wave == 2 | wave == 3)", "1 == 1", "names no column"),
         ("gone == 0 & (wave == 2 | wave == 3)", "earns > 1", "fate = 'modelled'"),
     ],
 )
@@ -303,14 +302,20 @@ def test_a_sample_that_is_not_public_is_an_open_point(
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        ("!gone", "write not"), ("gone = 0", "is not an expression"),
-        ("open('x')", "is not allowed"), ("wave > 1e999", "is not allowed"),
+        ("gone = 0", "is not an expression"), ("open('x')", "is not allowed"),
+        ("wave > 1e999", "is not allowed"), ("1 == 1", "names no column"),
     ],
 )  # fmt: skip
 def test_what_is_no_condition_is_refused_where_it_is_read(sample: str, words: str) -> None:
     with pytest.raises(StudyError, match=words) as caught:
         study(study={"sample": sample})
     assert str(caught.value).startswith("[study] sample = ")
+
+
+def test_a_sample_is_written_as_in_stata() -> None:
+    assert study(study={"sample": "!gone & inlist(wave, 2, 3)"}).scope.condition == (
+        "not gone and (wave == 2 or wave == 3)"
+    )
 
 
 def test_estimates_and_merges_are_refused_with_what_to_do() -> None:
