@@ -82,23 +82,29 @@ def _check_methods(one: type, *, constructor: bool = True) -> None:
 def _checked(function: Any) -> Any:
     if hasattr(function, "is_checked"):  # of a dataclass with slots, which is made twice
         return function
-    positions = list(inspect.signature(function).parameters.values())
-    names = [p.name for p in positions if p.kind is p.POSITIONAL_OR_KEYWORD]
-    declared = {p.name: p for p in positions if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+
+    @functools.cache
+    def declared() -> dict[str, inspect.Parameter]:
+        known = inspect.signature(function).parameters.items()
+        return {k: p for k, p in known if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+
+    @functools.cache
+    def positions() -> list[str]:
+        return [name for name, p in declared().items() if p.kind is p.POSITIONAL_OR_KEYWORD]
 
     @functools.cache
     def kinds(name: str) -> Kinds:
-        return _kinds(declared[name].annotation, function.__globals__)
+        return _kinds(declared()[name].annotation, function.__globals__)
 
     def check(name: str, value: object) -> None:
         if isinstance(value, int) and value.bit_length() > _MOST_BITS:
             raise _refusal(name, value, "give a number that a float can hold")
-        if name in declared and value is not declared[name].default:
+        if name in declared() and value is not declared()[name].default:
             require_kind(name, value, kinds(name))
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
-        for name, value in zip(names, args, strict=False):
+        for name, value in zip(positions(), args, strict=False):
             check(name, value)
         for name, value in options.items():
             check(name, value)

@@ -9,14 +9,12 @@ import inspect
 import pickle
 import pkgutil
 import pydoc
-import re
 import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import KW_ONLY, field, fields, is_dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
@@ -278,10 +276,3 @@ def test_every_dataclass_of_the_house_has_its_slots_and_no_mistake():
                 assert [f.name for f in fields(cls) if f.name in slots] == [*slots], cls
                 assert not [part for part in vars(cls).values() if type(part) is records._Part]
     assert found > 500
-
-
-def test_the_house_postpones_its_dataclasses():
-    house = Path(dprct.__file__).parent
-    at_once = re.compile(r"^from dataclasses import .*\bdataclass\b", re.MULTILINE)
-    found = [path for path in house.rglob("*.py") if at_once.search(path.read_text("utf-8"))]
-    assert found == [house / "records.py"]

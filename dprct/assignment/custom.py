@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dprct.assignment.groups import Codes, Level
     from dprct.formula.design_matrix import Array
 
-Procedure = Callable[["pd.DataFrame", np.random.Generator], Any]
+Procedure = Callable[["pd.DataFrame", "np.random.Generator"], Any]
 
 
 @dataclass(frozen=True, init=False)

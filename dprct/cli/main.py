@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from dprct import __version__
 from dprct.cli.show import allow_any_text, complain, say
@@ -86,7 +89,54 @@ A module is imported when its command is asked for: some need all methods, which
 """
 
 
-class Commands(TyperGroup):
+class _Simply:
+    """Conversion of a command's text and files, for which typer would import pydantic.
+
+    That takes longer than NumPy. What is not simple is converted by typer, a file that may not be
+    read, too, so that its message stays.
+    """
+
+    def __init__(self, otherwise: Callable[[], Any], kind: Any) -> None:
+        self._otherwise, self._kind = otherwise, kind
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        kind = next(iter(get_args(self._kind)), self._kind) if several else self._kind
+        texts = value if several else (value,)
+        if (
+            kind not in (str, Path)
+            or isinstance(texts, str)
+            or not all(_is_simple(text, kind) for text in texts)
+        ):
+            return self._otherwise().coerce(value, param=param, ctx=ctx)
+        return [kind(text) for text in texts] if several else kind(value)
+
+
+def _is_simple(text: Any, kind: type) -> bool:
+    if not isinstance(text, str) or kind is str:
+        return isinstance(text, str)
+    return not os.path.lexists(text) or os.access(text, os.R_OK)
+
+
+class _Simple:
+    """A command whose options are converted so, that of its help among them."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        options: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for one in options:
+            known = getattr(one, "type_descriptor", None)  # of newer typer, which imports pydantic
+            if known and "get_runtime_param" not in vars(one):
+                one.get_runtime_param = partial(_Simply, one.get_runtime_param, known.annotation)
+        return options
+
+
+class Command(_Simple, TyperCommand):
+    """One command."""
+
+
+class Commands(_Simple, TyperGroup):
     """The commands, each loaded when it is asked for."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -221,7 +271,7 @@ def loaded(name: str) -> Any:
     module, function = place.split(":")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     command = getattr(import_module(f"dprct.cli.{module}"), function)
-    alone.command(name, short_help=words)(guarded(command, options=name == "ols"))
+    alone.command(name, cls=Command, short_help=words)(guarded(command, options=name == "ols"))
     return typer.main.get_command(alone)
 
 

@@ -69,12 +69,33 @@ def test_help_imports_neither_pandas_nor_scipy(
     assert found.isdisjoint({"pandas", "scipy", "dprct.estimate", "dprct.study.study"})
 
 
-def test_a_ledger_is_shown_without_scipy(
-    study: Path, shell: Callable[..., subprocess.CompletedProcess[str]]
+@pytest.mark.parametrize("name", ["ledger", "check"])
+def test_what_reads_no_rows_imports_neither_pandas_nor_pydantic(
+    name: str, study: Path, shell: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    run = shell("ledger", study, before=MODULES)
-    assert "dprct.cli.ledger" in run.stdout
-    assert "scipy" not in run.stdout.split(), run.stderr
+    run = shell(name, study, before=MODULES)
+    found = set(run.stdout.split())
+    assert f"dprct.cli.{name}" in found
+    assert found.isdisjoint({"pandas", "pydantic", *(["scipy"] if name == "ledger" else [])}), run
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_words_become_options_as_typer_would_make_them(name: str) -> None:
+    command = loaded(name)
+    context = command.context_class(command)
+    for option in command.get_params(context):
+        mine, theirs = option.get_runtime_param(), type(option).get_runtime_param(option)
+        for value in (None, "a//b/../c", "", "-", "3", __file__, ["a", ""], []):
+            made = [_outcome(one.coerce, value, option, context) for one in (mine, theirs)]
+            assert made[0] == made[1], (option.name, value)
+
+
+def _outcome(convert: Callable[..., Any], *given: Any) -> Any:
+    try:
+        made = convert(*given)
+    except Exception as error:
+        return type(error), str(error)
+    return type(made), made
 
 
 def test_the_version_is_that_of_the_package(dprct: Callable[..., Any]) -> None:
