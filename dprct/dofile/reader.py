@@ -39,7 +39,7 @@ WORK = 1_000_000
 
 The largest do-files of ten papers take an eighth of it.
 """
-_ESTIMATION = 50
+_ESTIMATION, _FILE = 50, 100
 _LEAVING = ("statsby", "simulate", "rolling")
 """Prefixes whose results may stay in memory."""
 
@@ -191,6 +191,7 @@ class Reader(Session):
 
     def do(self, name: str, arguments: Sequence[str], *, include: bool) -> None:
         """Take ``do``, ``run`` and ``include``."""
+        self.macros.spend(_FILE)
         path = self.found(name)
         if path is None:
             text = unquoted(known(name))[:80]

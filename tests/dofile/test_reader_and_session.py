@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tracemalloc
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -139,6 +140,20 @@ def test_refusing_made_columns_again_is_counted_as_work(read: Callable[..., Read
     begin = time.process_time()
     read(text)
     assert time.process_time() - begin < 15
+
+
+@pytest.mark.parametrize("name", ["main", "nowhere"])
+def test_looking_for_a_file_is_counted_as_work(name: str, tmp_path: Path) -> None:
+    """A file of 330 bytes that includes itself in loops took 10 s of processor."""
+    (tmp_path / "main.do").write_text(f"while 1 {{\nwhile 1 {{\ninclude {name}\n}}\n}}")
+    reader = Reader([], "d", frozenset(), WORK // 50)
+    found, looked = reader.found, []
+    with (
+        patch.object(reader, "found", lambda text: (looked.append(text), found(text))[1]),
+        pytest.raises(BoundReached),
+    ):
+        reader.read(tmp_path / "main.do", tmp_path)
+    assert 100 < len(looked) <= WORK // 50 // 100
 
 
 GROWING = "local a x1 x2 x3 x4 x5 x6 x7 x8\nforvalues i=1/11 {\nlocal a `a' `a'\n}\n"
