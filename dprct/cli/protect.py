@@ -57,14 +57,19 @@ def protect(
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     with working("reading"):  # a sign of life before anything large is loaded
-        from dprct.study.offer import offered, refuse_unpromised
+        from dprct.study.offer import offered, refuse_unpromised, written_again
         from dprct.study.protect import check_places
         from dprct.study.ready import study_of
 
         study = study_of(study_file, output)
         files = _do_files(study, do)
     if resume is not None:
-        _resumed(study, resume, approved, files, long=long)
+        with working("resuming"):
+            made = written_again(study, resume, approved, files)
+        say(_said(made.result, long=long))
+        _say_written(study, made.paths, "; nothing was charged")
+        if study.makes_file:
+            say("Its rows are a fresh draw from the release that the entry paid for.")
         return
     refuse_unpromised(study, accepted=accept_no_guarantee)
     with working("reading"):
@@ -92,28 +97,6 @@ def _said(result: Any, *, long: bool) -> str:
         return str(result.brief())
     found = result.summary()
     return found.as_brief_text() if isinstance(found, Summary) and not long else str(found)
-
-
-def _resumed(
-    study: Study, entry: str, approved: str | None, do: tuple[Path, ...], *, long: bool
-) -> None:
-    """Write what a ledger entry charged and saved before; nothing is charged."""
-    from dprct.study.approval import approval_of
-    from dprct.study.protect import check_places, written_files
-    from dprct.study.ready import bound_model
-
-    check_places(study)
-    with working("reading"):
-        model = bound_model(study)
-    if approved is not None:
-        approval_of(study, model).check(approved)
-    with working("resuming"):
-        made = model.resume(entry)
-        paths = written_files(study, model, made, do)
-    say(_said(made, long=long))
-    _say_written(study, paths, "; nothing was charged")
-    if study.makes_file:
-        say("Its rows are a fresh draw from the release that the entry paid for.")
 
 
 def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:

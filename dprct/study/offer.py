@@ -127,11 +127,13 @@ def offered(
     return Offer(study, model, planned(study, model), price(study, model))
 
 
-def written_again(study: Study, entry: str, approved: str | None = None) -> Made:
+def written_again(
+    study: Study, entry: str, approved: str | None = None, do: Sequence[Path] | None = None
+) -> Made:
     """Write what a ledger entry paid for and saved; nothing is charged."""
     check_places(study)
     model = bound_model(study)
     if approved is not None:
         approval_of(study, model).check(approved)
     made = model.resume(entry)
-    return Made(made, written_files(study, model, made))
+    return Made(made, written_files(study, model, made, do))
