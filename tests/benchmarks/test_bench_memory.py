@@ -43,7 +43,7 @@ def release(n):
     lot = dprct.Block("treat", block="block")
     formula = " + ".join(["y ~ treat", *more])
     model = dprct.Calibrated.from_formula(
-        formula, data, schema, assignment=lot, covariate_release="filler" if more else "modelled"
+        formula, data, schema, assignment=lot, covariate_release="filler" if more else "auto"
     )
     del data
     model.fit(epsilon=2).write_dta(f"{n}_protected.dta")
