@@ -144,9 +144,9 @@ def people_of(
     for name in sorted({one.weights for one in declared if one.weights}):
         low, high = schema.column(name).bounds or (1.0, 1.0)
         spread = low + (high - low) * (np.arange(_WEIGHTS) + 0.5) / _WEIGHTS
-        levels = schema.column(name).levels or spread
-        found[name] = np.array(levels)[number // times % len(levels)]
-        times *= len(levels)
+        values = np.array(schema.column(name).levels or spread)
+        found[name] = values[number // times % len(values)]
+        times *= len(values)
     conditions = {x for one in declared if (text := one.condition) for x in parents(text)}
     for name in sorted(conditions - {*found, *getattr(design, "columns", ())}):
         levels = schema.column(name).levels or schema.column(name).bounds or (0.0,)
