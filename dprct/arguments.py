@@ -306,6 +306,8 @@ def is_data(value: object) -> bool:
     >>> is_data(np.array([1.5])), is_data(["earn", "works"])
     (True, False)
     """
+    if type(value) in (str, list, tuple, dict):  # as most are, and then Narwhals is not imported
+        return False
     import narwhals as nw
     import numpy as np
 

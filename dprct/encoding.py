@@ -12,10 +12,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
-import narwhals as nw
 import numpy as np
 
 from dprct.errors import SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.missing import MISSING_CODES, tagged
 from dprct.records import dataclass
 from dprct.schema.columns import check_own, clipped, divided, stored
@@ -78,7 +78,7 @@ class EqualBins:
     def edge(self, k: Any) -> Any:
         """Return a_k, in the same operations for a number as for an expression."""
         scaled = k * (self.high - self.low)
-        if isinstance(scaled, nw.Expr):
+        if not isinstance(scaled, (int, float, np.ndarray)) and isinstance(scaled, nw.Expr):
             return divided(scaled, float(self.bins)) + self.low
         return scaled / self.bins + self.low
 

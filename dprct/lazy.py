@@ -1,4 +1,4 @@
-"""pandas, parts of SciPy and others, imported when something of them is used.
+"""pandas, Narwhals, parts of SciPy and others, imported when something of them is used.
 
 ``from dprct.lazy import special`` gives what ``from scipy import special`` would: most commands and
 most models need no quantile before their data are read, and many no frame of pandas. Either takes
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import narwhals
     import pandas
     from scipy import linalg, optimize, sparse, special
     from scipy.sparse import csgraph
@@ -59,6 +60,7 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 if not TYPE_CHECKING:
+    narwhals = _module("narwhals")
     pandas = _module("pandas")
     linalg = _module("scipy.linalg")
     optimize = _module("scipy.optimize")
@@ -71,6 +73,7 @@ __all__ = [
     "csgraph",
     "linalg",
     "names_of",
+    "narwhals",
     "optimize",
     "pandas",
     "precise",

@@ -29,7 +29,6 @@ from typing import (
     get_origin,
 )
 
-import narwhals as nw
 import numpy as np
 
 from dprct.annotations import kinds_of_fields
@@ -47,6 +46,7 @@ from dprct.errors import (
     marked,
     reword,
 )
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.privacy.budget import Budget, cautious, check_delta
 from dprct.privacy.noise import source

@@ -9,7 +9,6 @@ from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +16,7 @@ from dprct.arguments import checked, given
 from dprct.assignment.clusters import ClusterFacts
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.privacy.noise import source
 from dprct.queries.sums import Combinations, added

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 
 from dprct.errors import ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.records import dataclass
@@ -102,7 +101,7 @@ def _is_pair(given: Given) -> bool:
 def _is_table(data: object) -> bool:
     try:
         return nw.from_native(data, pass_through=True) is not data
-    except DuplicateError:  # said later, with the names
+    except nw.exceptions.DuplicateError:  # said later, with the names
         return True
 
 

@@ -9,7 +9,6 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
-import narwhals as nw
 import numpy as np
 
 from dprct.arguments import given
@@ -25,6 +24,7 @@ from dprct.assignment.groups import (
     units_of,
 )
 from dprct.errors import ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Combinations, observed, observed_counts

@@ -24,7 +24,7 @@ from dprct.schema.columns import Column, FileFacts, date_kind
 from dprct.schema.facts import FLOAT_LIMITS
 from dprct.schema.frames import table_of_frame
 from dprct.schema.schema import Schema
-from dprct.schema.tables import COMPANION, Frame, broken_rules, eager, numbers_of, text_of
+from dprct.schema.tables import COMPANION, broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.schema.facts import CellKind
+    from dprct.schema.tables import Frame
 
 
 _IN_NUMBERS = b"0123456789+-.eE\n"

@@ -28,7 +28,7 @@ from dprct.release.release import (
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import stored
 from dprct.schema.schema import check_schema
-from dprct.schema.tables import Frame, numbers_of, text_of
+from dprct.schema.tables import numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
+    from dprct.schema.tables import Frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)

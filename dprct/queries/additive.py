@@ -6,10 +6,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import narwhals as nw
 import numpy as np
 
 from dprct.encoding import Coded, prepared_for
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import (
     GRID,
@@ -491,7 +491,7 @@ def _outcome(grid: Clipped, steps: Any) -> Any:
 # and go from here to :func:`dprct.queries.additive.additive_sums`, which clips them, whatever they
 # hold.  Each formula is written once for both.
 
-Held = TypeVar("Held", Array, nw.Expr, covariant=True)
+Held = TypeVar("Held", Array, "nw.Expr", covariant=True)
 
 
 class Observed(Protocol[Held]):

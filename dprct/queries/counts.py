@@ -6,10 +6,10 @@ import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.encoding import Coded, Encoding, EqualBins, EqualBinsOfPoints, Rule, prepared_for
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.privacy.aggregates import CellCounts, IntegerVector
@@ -235,7 +235,6 @@ def _ceiling(x: Any) -> Any:
 
 
 _ROWS = "__rows"
-_COUNT = nw.len().alias(_ROWS)
 
 _MOST_INTEGER = 1 << 62
 
@@ -323,7 +322,7 @@ def _counted(frame: Table, encodings: Sequence[Coded]) -> tuple[Integers, Intege
     with warnings.catch_warnings():
         # pandas warns of how it puts more than a hundred columns of keys together
         warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
-        groups = coded.select(**by).group_by(*by).agg(_COUNT)
+        groups = coded.select(**by).group_by(*by).agg(nw.len().alias(_ROWS))
     answers = {name: e for column in columns for name, e in column.answers().items()}
     few = collected(groups.select(**answers, **{_ROWS: nw.col(_ROWS)}))
     return np.column_stack([column.codes(few) for column in columns]), _integers(few, _ROWS)

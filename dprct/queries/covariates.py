@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.errors import SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.queries.sums import GRID, Clipped
 from dprct.records import dataclass

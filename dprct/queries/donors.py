@@ -11,11 +11,11 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import narwhals as nw
 import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.lazy import linalg
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, solver_error, target_l2
 from dprct.queries.sums import GRID

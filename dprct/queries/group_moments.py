@@ -11,11 +11,11 @@ from functools import reduce
 from operator import add, mul
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.encoding import encoding, prepared
 from dprct.errors import ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import EXACT, added, check_extent, compact, present
 from dprct.records import dataclass

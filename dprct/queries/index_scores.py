@@ -13,11 +13,11 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-import narwhals as nw
 import numpy as np
 
 from dprct.encoding import prepared
 from dprct.errors import ModelPicklingError, ParameterError
+from dprct.lazy import narwhals as nw
 from dprct.lazy import special
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.group_moments import (

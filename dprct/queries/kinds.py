@@ -10,10 +10,10 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.lazy import narwhals as nw
 from dprct.queries.group_moments import has_value
 from dprct.records import dataclass
 from dprct.schema.columns import check_own

@@ -6,10 +6,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.encoding import prepared_for
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import GRID
 from dprct.schema.tables import collected

@@ -14,11 +14,11 @@ from functools import reduce
 from operator import mul
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import narwhals as nw
 import numpy as np
 
 from dprct.encoding import prepared
 from dprct.errors import ModelPicklingError, ParameterError
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.group_moments import FARTHEST
 from dprct.queries.kinds import KIND

@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-import narwhals as nw
 import numpy as np
 
 from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.lazy import special
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import GRID, compact, smallest_integer

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.encoding import prepared
 from dprct.errors import ParameterError
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.covariates import HALF, Feature, features_of
 from dprct.queries.sums import added

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.group_moments import STEPS, moved_in, rows_in_ball, units_of
 from dprct.records import dataclass

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerTable, IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
 from dprct.records import dataclass
 from dprct.schema.columns import as_is_within, check_own, clipped, divided
 from dprct.schema.facts import EXTREMES
-from dprct.schema.tables import Table, asking, collected, row_count
+from dprct.schema.tables import asking, collected, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Relation
     from dprct.queries.clusters import ClusterRule
     from dprct.schema.columns import Column
-    from dprct.schema.tables import Frame
+    from dprct.schema.tables import Frame, Table
 
 
 def compact(
@@ -80,7 +80,7 @@ def smallest_integer(size: int) -> IntoDType:
 # each operation in one way, and their order is that of the source.
 
 Array = NDArray[np.float64]
-Numbers = TypeVar("Numbers", Array, nw.Expr)
+Numbers = TypeVar("Numbers", Array, "nw.Expr")
 """Doubles, one for each row: an array (n,), or an expression of a table that stays where it is."""
 
 
@@ -386,7 +386,7 @@ class Sums:
         return [[*keys, n, s, q] for keys, n, s, q in self.groups[asked] if n]
 
 
-Rows = Table | Sums
+Rows: TypeAlias = "Table | Sums"
 """Rows to add up, or the sums that an engine added of them."""
 
 

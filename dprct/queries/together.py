@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
-
 from dprct.errors import EngineError
+from dprct.lazy import narwhals as nw
 from dprct.queries.sums import (
     EXACT,
     GRID,

@@ -15,9 +15,9 @@ from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-import narwhals as nw
 import numpy as np
 
+from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.propensity import PIECE, Held
 from dprct.queries.sums import GRID, compact, steps_of

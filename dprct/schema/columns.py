@@ -13,11 +13,11 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-import narwhals as nw
 import numpy as np
 
 from dprct.arguments import given
 from dprct.errors import ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.missing import MISSING_CODES
 from dprct.records import dataclass
 from dprct.schema.expressions import parents

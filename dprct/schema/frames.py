@@ -9,11 +9,10 @@ import warnings
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 
 from dprct.errors import ColumnError, DprctWarning, ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.schema.columns import Code, Column, FileFacts, date_kind, shown
 from dprct.schema.schema import Schema
@@ -27,39 +26,39 @@ if TYPE_CHECKING:
     Series = nw.Series[Any]
 
 
-STORAGE: Mapping[type[nw.dtypes.DType], str] = MappingProxyType(
+STORAGE: Mapping[str, str] = MappingProxyType(
     {
-        nw.Boolean: "byte",
-        nw.Int8: "int",
-        nw.UInt8: "int",
-        nw.Int16: "long",
-        nw.UInt16: "long",
-        nw.Int32: "double",
-        nw.UInt32: "double",
-        nw.Int64: "double",
-        nw.UInt64: "double",
-        nw.Int128: "double",
-        nw.UInt128: "double",
-        nw.Float32: "float",
-        nw.Float64: "double",
-        nw.Decimal: "double",
-        nw.String: "strL",
-        nw.Object: "strL",
-        nw.Binary: "strL",
-        nw.Categorical: "strL",
-        nw.Date: "double",
-        nw.Datetime: "double",
+        "Boolean": "byte",
+        "Int8": "int",
+        "UInt8": "int",
+        "Int16": "long",
+        "UInt16": "long",
+        "Int32": "double",
+        "UInt32": "double",
+        "Int64": "double",
+        "UInt64": "double",
+        "Int128": "double",
+        "UInt128": "double",
+        "Float32": "float",
+        "Float64": "double",
+        "Decimal": "double",
+        "String": "strL",
+        "Object": "strL",
+        "Binary": "strL",
+        "Categorical": "strL",
+        "Date": "double",
+        "Datetime": "double",
     }
 )
 """The smallest storage type that holds every value of a dtype, as Stata's limits are narrower
 than a machine integer's of the same width; there is nothing larger than double."""
 
-_FORMATS: dict[type[nw.dtypes.DType], str] = {nw.Date: "%td", nw.Datetime: "%tc"}
+_FORMATS = {"Date": "%td", "Datetime": "%tc"}
 _DAY_MS = 86_400_000
 _STATA_EPOCH_MS = 3_653 * _DAY_MS  # 1 January 1960 to 1 January 1970
 _EXACT = 2**53
-_WIDE_SIGNED = (nw.Int64, nw.Int128)
-_WIDE_UNSIGNED = (nw.UInt64, nw.UInt128)
+_WIDE_SIGNED = ("Int64", "Int128")
+_WIDE_UNSIGNED = ("UInt64", "UInt128")
 
 
 def schema_of_frame(frame: IntoFrame) -> Schema:
@@ -111,7 +110,7 @@ def table_of_frame(frame: IntoFrame) -> tuple[pd.DataFrame, Schema]:
 def _narwhal(frame: IntoFrame) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     try:
         return nw.from_native(frame)
-    except DuplicateError:
+    except nw.exceptions.DuplicateError:
         raise SchemaError("the data frame has a column name twice; rename the columns") from None
     except TypeError:
         raise ParameterError(
@@ -131,7 +130,7 @@ def _check_names(names: Mapping[str, object]) -> None:
 def _column(name: str, dtype: nw.dtypes.DType, *, labelled: bool) -> Column:
     if labelled:
         return Column(name, "long", value_label=name)
-    kind = type(dtype)
+    kind = type(dtype).__name__
     if kind not in STORAGE:
         raise SchemaError(
             f"column {name!r} is of dtype {dtype}; allowed: numbers, booleans, text, categories, "
@@ -213,7 +212,7 @@ def _numbers(series: Series, name: str) -> NDArray[np.float64]:
 
 
 def _is_exact(series: Series) -> bool:
-    kind = type(series.dtype)
+    kind = type(series.dtype).__name__
     above = kind in _WIDE_SIGNED + _WIDE_UNSIGNED and bool((series > _EXACT).any())
     below = kind in _WIDE_SIGNED and bool((series < -_EXACT).any())
     return not (above or below)

@@ -19,11 +19,9 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 
 from dprct.errors import (
     ColumnError,
@@ -33,6 +31,7 @@ from dprct.errors import (
     SchemaError,
     withheld,
 )
+from dprct.lazy import narwhals as nw
 from dprct.missing import MISSING_CODES, missing_numbers
 from dprct.records import dataclass
 from dprct.schema.columns import (
@@ -64,11 +63,10 @@ if TYPE_CHECKING:
 COMPANION = "__missing"
 """Suffix of the int8 column that carries missing codes where NaN payloads cannot live."""
 
-Frame = nw.DataFrame[Any]
-Table = nw.DataFrame[Any] | nw.LazyFrame[Any]
-AnyTable = TypeVar("AnyTable", bound=Table)
+Frame: TypeAlias = "nw.DataFrame[Any]"
+Table: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
+AnyTable = TypeVar("AnyTable", bound="Table")
 
-_EXACT = nw.Int64, nw.UInt64, nw.Int128, nw.UInt128, nw.Decimal
 _STREAMED: dict[str, Any] = {"engine": "streaming"}
 _ENGINES = "pandas, Polars (eager or lazy), DuckDB or PySpark"
 
@@ -92,7 +90,7 @@ def opened(data: object) -> Table:
     """Return ``data`` as :func:`table` does, without asking an engine whether it has rows."""
     try:
         found = nw.from_native(data)  # type: ignore[call-overload]
-    except (DuplicateError, TypeError):
+    except (nw.exceptions.DuplicateError, TypeError):
         return eager(data)  # whose refusals say what is wrong
     if not isinstance(found, nw.LazyFrame):
         return eager(data)
@@ -233,7 +231,7 @@ def eager(data: object) -> Frame:
     """Return ``data`` behind narwhals' interface, refusing what is not an eager frame with rows."""
     try:
         frame = nw.from_native(data, eager_only=True)  # type: ignore[call-overload]
-    except DuplicateError:
+    except nw.exceptions.DuplicateError:
         names = [str(name) for name in data.columns]  # type: ignore[attr-defined]
         twice = sorted({name for name in names if names.count(name) > 1})
         raise SchemaError(
@@ -290,7 +288,7 @@ def whole_beyond(series: nw.Series[Any]) -> bool:
 
 def is_exact(dtype: nw.dtypes.DType) -> bool:
     """Whether a type holds whole numbers that a double rounds."""
-    return isinstance(dtype, _EXACT)
+    return isinstance(dtype, (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128, nw.Decimal))
 
 
 def text_of(frame: Frame, name: str) -> NDArray[np.object_]:
@@ -404,7 +402,6 @@ def _clipped_in_engine(column: Column) -> nw.Expr:
 
 
 _MOST_SHOWN = 12
-_TEXTS = (nw.String, nw.Categorical, nw.Enum)
 _NOT_CODES = "not missing codes"
 
 
@@ -721,7 +718,7 @@ def _check_type(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: La
             "rename it there and in the schema"
         )
     dtype = dtypes[name]
-    if column.is_text and not isinstance(dtype, _TEXTS):
+    if column.is_text and not isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
         raise SchemaError(f"column {name!r} holds {dtype}, the schema says text; give text")
     if not column.is_text and not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
         raise SchemaError(

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import datetime as dt
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -52,7 +51,7 @@ def test_types_come_from_dtypes_in_pandas() -> None:
 def test_every_integer_dtype_fits_its_storage_type() -> None:
     for name in ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32"):
         limits = np.iinfo(name.lower())
-        storage = STORAGE[getattr(nw, name)]
+        storage = STORAGE[name]
         big = FLOAT_LIMITS["double"]
         low, high = INTEGER_LIMITS.get(storage, (-big, big))
         assert low <= limits.min

@@ -6,8 +6,6 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import narwhals as nw
-
 from dprct.arguments import check_not_named, checked, distinct_names, given, one_name
 from dprct.defaults import ADDITIVE_BINS
 from dprct.errors import FormulaError, ParameterError, SchemaError
@@ -30,6 +28,7 @@ from dprct.estimate.additive.terms import distinct_pairs, terms_of
 from dprct.estimate.effects import with_bounds
 from dprct.estimate.experiment import check_sample, fill_of
 from dprct.formula.syntax import parse
+from dprct.lazy import narwhals as nw
 from dprct.model import Facts, Model, Spec
 from dprct.queries.additive import Block, CodedRows, EngineRows
 from dprct.records import dataclass

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.arguments import distinct_names, given, is_data, listed_names
 from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.queries.additive import Block, feature_codes
 from dprct.records import dataclass
 from dprct.schema.tables import eager

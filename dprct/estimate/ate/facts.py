@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.arguments import given, listed_names
@@ -25,6 +24,7 @@ from dprct.formula import parse
 from dprct.formula.expressions import spelled
 from dprct.io import read
 from dprct.io.formats import is_file
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.model import Facts
 from dprct.privacy.noise import source

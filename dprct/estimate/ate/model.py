@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import narwhals as nw
-
 from dprct.arguments import check_not_named, checked, distinct_names, given, listed_names
 from dprct.assignment.designs import design_of
 from dprct.assignment.groups import (
@@ -78,6 +76,7 @@ from dprct.estimate.moments.release import (
 )
 from dprct.estimate.moments.variables import check_count
 from dprct.formula import parse
+from dprct.lazy import narwhals as nw
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split

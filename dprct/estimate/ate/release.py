@@ -7,8 +7,6 @@ from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import narwhals as nw
-
 from dprct.defaults import (
     COUNTED_SHARES,
     FEWEST_COUNTED,
@@ -26,6 +24,7 @@ from dprct.estimate.effects import (
     inverse_sizes,
 )
 from dprct.estimate.noise_law import LARGEST_RHO, check_noise
+from dprct.lazy import narwhals as nw
 from dprct.privacy.mechanisms import Allocation, CubeNoise, DiscreteLaplace
 from dprct.queries.horvitz_thompson import (
     PrivateArms,

@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import narwhals as nw
-
 from dprct.arguments import check_not_named, checked, distinct_names, given, one_name
 from dprct.assignment.groups import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
@@ -37,6 +35,7 @@ from dprct.estimate.cate.release import (
 )
 from dprct.estimate.cate.results import LEARNERS, CATEResults
 from dprct.estimate.experiment import check_hidden, hidden_arms
+from dprct.lazy import narwhals as nw
 from dprct.model import Facts, Model
 from dprct.queries.additive import Block, CompactRows, EngineRows
 from dprct.records import dataclass

@@ -6,13 +6,13 @@ from dataclasses import field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.assignment import Factorial
 from dprct.assignment.groups import ROWS, combined
 from dprct.encoding import encoding
 from dprct.errors import ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.queries.group_moments import MomentCells, has_value
 from dprct.records import dataclass
 

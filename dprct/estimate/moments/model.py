@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 
-import narwhals as nw
 import numpy as np
 
 from dprct.arguments import check_choice, checked, given, listed_names
@@ -135,6 +134,7 @@ from dprct.estimate.moments.variables import (
     variable_of,
 )
 from dprct.formula import parse
+from dprct.lazy import narwhals as nw
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.openings import Openings

@@ -16,7 +16,6 @@ from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.assignment.groups import ROWS, combined, units_of
@@ -49,6 +48,7 @@ from dprct.estimate.moments.slopes import (
 )
 from dprct.estimate.moments.variables import key_of, product_in
 from dprct.formula.design_matrix import is_factor, numbers_of
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from dprct.arguments import given
@@ -12,6 +11,7 @@ from dprct.assignment.groups import rows_of
 from dprct.defaults import POWER
 from dprct.errors import ParameterError
 from dprct.estimate.moments.variables import legal_value
+from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.schema.columns import ancestors, parents_of
