@@ -23,11 +23,10 @@ from dprct.schema.tables import check_counts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from narwhals.typing import IntoDType
-
     from dprct.schema.tables import Counted, Table
 
 _BEYOND, _SECOND = "__beyond", "__second"
+_MIDDLE, _FEW = GRID // 2, 1 << 25
 
 
 def summed(
@@ -43,8 +42,9 @@ def summed(
     k^2 = 2^20 h + l: no sum of k, of h or of l passes 2^20 n, which doubles hold for n up to 2^33,
     and int64 below 8e12.  The number of rows is public, and checked against those that were added.
 
-    DuckDB, whose sums of integers have 128 bits, and of fewer than 2^24 rows Polars, in unsigned
-    ones, add k^2 as it is: one sum instead of two.
+    Below 2^25 rows, and in DuckDB, whose sums of integers have 128 bits, of any number, one sum
+    does for two: that of (k - c)^2, c = 2^19, which is at most 2^38, so that int64 holds it; and
+    k^2 = (k - c)^2 + 2^20 k - c^2.
 
     Clipping costs an engine as much as adding, and at the door every value was within its bounds.
     So the pass adds k without clipping, and with it how many rows have a k that is not from 0 to
@@ -58,19 +58,21 @@ def summed(
     keys = [f"__by{k}" for k in range(len(by))]
     rows = [key.alias(name) for key, name in zip(by.values(), keys, strict=True)]
     rows += [_flag(present(name)).alias(f"__has{i}") for i, name in enumerate(public)]
-    doubles = counted is not None and counted.rows * GRID <= EXACT
-    found, whole = None, False
-    if counted is not None and doubles and not frame.implementation.is_pyspark():
-        polars, two = frame.implementation.is_polars(), _two_groups(frame, tuple(by), counted)
-        whole = not polars or counted.rows * GRID**2 < 1 << 64
-        kind = nw.Float64 if not whole else nw.UInt64 if polars else nw.Int64
-        steps = frame.select(*rows, *_steps(wanted, kind, clip=False))
-        with suppress(*((EngineError,) if whole else ())):
-            found = _unclipped(steps, keys, wanted, public, two, whole=whole)
+    engine, found, doubles, whole = frame.implementation, None, False, False
+    if counted is not None:
+        doubles = counted.rows * GRID <= EXACT
+        whole = doubles and (engine.is_duckdb() or counted.rows < _FEW)
+        if doubles and not engine.is_pyspark():
+            steps = frame.select(*rows, *_steps(wanted, whole=whole, clip=False))
+            two = _two_groups(frame, tuple(by), counted)
+            with suppress(*((EngineError,) if whole else ())):
+                found = _unclipped(steps, keys, wanted, public, two, whole=whole)
     if found is None:
-        whole = False
-        steps = _squared(frame.select(*rows, *_steps(wanted, nw.Float64)), wanted)
-        found = added(steps, _sums(wanted, public), keys, doubles=doubles)
+        steps = frame.select(*rows, *_steps(wanted, whole=whole))
+        sums = _sums(wanted, public, whole=whole)
+        if not whole:
+            steps = _squared(steps, wanted)
+        found = added(steps, sums, keys, doubles=doubles and not whole)
     if counted is not None:
         check_counts(_counts(found, tuple(by), counted), counted)
     groups: dict[Asked, list[tuple[tuple[Any, ...], int, int, int]]] = {one: [] for one in wanted}
@@ -78,8 +80,10 @@ def summed(
         key, sums, number = tuple(row[: len(keys)]), iter(row[len(keys) : -1]), row[-1]
         for one in wanted:
             n = next(sums) if one.present is not None else number
-            s, high, low = next(sums), 0 if whole else next(sums), next(sums)
-            groups[one].append((key, n, s, GRID * high + low))
+            s, high = next(sums), next(sums)
+            # (k - c)^2 is of all rows: of those that do not count k is 0
+            low = GRID * s - number * _MIDDLE**2 if whole else next(sums)
+            groups[one].append((key, n, s, high + low if whole else GRID * high + low))
     return Sums(groups)
 
 
@@ -137,14 +141,14 @@ def _apart(
     return [(two[0], *first), (two[1], *apart)]
 
 
-def _steps(wanted: Sequence[Asked], kind: IntoDType, *, clip: bool = True) -> Iterator[nw.Expr]:
+def _steps(wanted: Sequence[Asked], *, whole: bool, clip: bool = True) -> Iterator[nw.Expr]:
     """Yield k of every outcome, 0 where a row does not count, and whether it counts."""
     for j, one in enumerate(wanted):
         k = whole_steps_of(one.column, one.fill, clip=clip)
         if one.present is not None:
             k = nw.when(present(one.present)).then(k).otherwise(nw.lit(0.0))
             yield _flag(present(one.present)).alias(f"__n{j}")
-        yield (k if kind == nw.Float64 else k.cast(kind)).alias(f"__k{j}")
+        yield (k.cast(nw.Int64) if whole else k).alias(f"__k{j}")
 
 
 def _squared(steps: Table, wanted: Sequence[Asked]) -> Table:
@@ -170,7 +174,8 @@ def _sums(
         if one.present is not None:
             sums[f"s_n{j}"] = nw.col(f"__n{j}")
         k, high = nw.col(f"__k{j}"), nw.col(f"__h{j}")
-        parts = (k * k,) if whole else (high, nw.col(f"__q{j}") - high * float(GRID))
+        apart = k - _MIDDLE
+        parts = (apart * apart,) if whole else (high, nw.col(f"__q{j}") - high * float(GRID))
         sums |= {f"s_{i}_{j}": part for i, part in enumerate((k, *parts))}
     return sums | {f"s_has{i}": nw.col(f"__has{i}") for i in range(len(public))}
 
