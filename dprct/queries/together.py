@@ -69,10 +69,9 @@ def summed(
                 found = _unclipped(steps, keys, wanted, public, two, whole=whole)
     if found is None:
         steps = frame.select(*rows, *_steps(wanted, whole=whole))
-        sums = _sums(wanted, public, whole=whole)
-        if not whole:
-            steps = _squared(steps, wanted)
-        found = added(steps, sums, keys, doubles=doubles and not whole)
+        steps = steps if whole else _squared(steps, wanted)
+        parts = _sums(wanted, public, whole=whole)
+        found = added(steps, parts, keys, doubles=doubles and not whole)
     if counted is not None:
         check_counts(_counts(found, tuple(by), counted), counted)
     groups: dict[Asked, list[tuple[tuple[Any, ...], int, int, int]]] = {one: [] for one in wanted}
@@ -82,8 +81,8 @@ def summed(
             n = next(sums) if one.present is not None else number
             s, high = next(sums), next(sums)
             # (k - c)^2 is of all rows: of those that do not count k is 0
-            low = GRID * s - number * _MIDDLE**2 if whole else next(sums)
-            groups[one].append((key, n, s, high + low if whole else GRID * high + low))
+            about = GRID * s - number * _MIDDLE**2
+            groups[one].append((key, n, s, high + about if whole else GRID * high + next(sums)))
     return Sums(groups)
 
 
