@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dprct.defaults import (
     COUNTED_SHARES,
@@ -58,22 +59,156 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class _Bounded:
     """One outcome, who counts for it, its share of the budget, and what stands for missing."""
 
-    column: Column  # with bounds
-    arms: Arms
-    share: Fraction
+    column: Column  # with bounds (l, u), w apart
+    arms: Any
+    share: Fraction  # of the budget
     fill: float | None = None
     among_observed: bool = False  # who has a value is public, and the others do not count
+
+    @property
+    def width(self) -> Fraction:
+        """U - l, exactly as the grid has it."""
+        return Fraction(Clipped(self.column).step) * GRID
+
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds."""
+        assert self.column.bounds is not None
+        return float(Fraction(self.column.bounds[0]) + self.width / 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfMeans(_Bounded, ABC):
+    """An outcome of which a difference, with two arms, or the means of all arms are released."""
+
     # All outcomes, this one too, whose noise is drawn together, uniform in cubes; none where each
     # has Laplace noise at its own share of epsilon.
-    beside: tuple[Outcome, ...] = field(default=(), repr=False)
+    beside: tuple[Self, ...] = field(default=(), repr=False)
+
+    of_arms: ClassVar[Mapping[str, int]]  # L1 sensitivities with more than two arms
+
+    @property
+    @abstractmethod
+    def two_arms(self) -> bool:
+        """Whether the difference itself is released, rather than arm means."""
+
+    @property
+    @abstractmethod
+    def ratio(self) -> Fraction:
+        """Sensitivity of a released variance over the square of that of its mean."""
+
+    @property
+    @abstractmethod
+    def each(self) -> tuple[Fraction, ...]:
+        """By how much one record moves the mean of each arm, control first."""
+
+    @abstractmethod
+    def sampling(self, moment: float) -> list[float]:
+        """Sampling variance of the mean of each arm if a person's is ``moment``."""
+
+    @abstractmethod
+    def _arm_means(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> tuple[NoisyMean, ...]:
+        """Means of all arms, with their laws, from what was released."""
+
+    @property
+    def about(self) -> float:
+        """Value of the outcome that released means are measured from."""
+        return self.middle
 
     @property
     def presence_public(self) -> bool:
         """Whether it is public who has a value, though not everybody has one."""
         return self.among_observed
+
+    @property
+    def size(self) -> int:
+        """How many outcomes have jointly drawn noise."""
+        return len(self.beside) or 1
+
+    @property
+    def l1(self) -> dict[str, int]:
+        """L1 sensitivity of each vector that is released, in units of the grid."""
+        return dict(_OF_TWO if self.two_arms else self.of_arms)
+
+    def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
+        """Return the epsilon of effects, of variances and, with two arms, of the control mean.
+
+        Outcomes whose noise is drawn together have what all of them would have.
+        """
+        if not self.beside:
+            return tuple(epsilon * self.share * part for part in self._shares(epsilon))
+        each = zip(*(outcome.split(epsilon) for outcome in self.beside), strict=True)
+        return tuple(sum(parts, Fraction(0)) for parts in each)
+
+    def _shares(self, _: Fraction) -> tuple[Fraction, ...]:
+        return TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
+
+    def rho(self, epsilon: Fraction) -> float:
+        """Return b_V / b^2: eps_tau^2 / eps_v, times :attr:`ratio`."""
+        of_effect, of_variance = self.split(epsilon)[:2]
+        return float(self.ratio * of_effect**2 / of_variance)
+
+    def reaches(self) -> tuple[Fraction, ...]:
+        """Return by how much one record moves what is released, in units of the outcome.
+
+        Of the difference, with two arms; else of each arm mean, control first.
+        """
+        return (max(self.each),) if self.two_arms else self.each
+
+    def read(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
+        """Effects and their laws from what was released of ``sealed``."""
+        if self.two_arms:
+            return self._difference(epsilon, parts)
+        means = self._arm_means(epsilon, parts)
+        return Released(against_control(means), means[0].value, means[0].scale, means)
+
+    def expected(
+        self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
+    ) -> tuple[NoisyEffect, ...]:
+        """Effects of size 0 as they are expected to be released, from public facts alone.
+
+        Epsilon is that of all outcomes together, ``moment`` what :meth:`sampling` takes.
+        """
+        sampling, reaches, rho = self.sampling(moment), self.reaches(), self.rho(epsilon)
+        of_effect, of_variance = self.split(epsilon)[:2]
+        scales = [float(reach / of_effect) for reach in reaches]
+        noise = [float(reach**2 * self.ratio / of_variance) for reach in reaches]
+        if self.two_arms:
+            spread = NoisyVariance(sum(sampling), noise[0], rho, self.size)
+            return (NoisyEffect(0.0, (scales[0],), (spread,), self.size),)
+        means = [
+            NoisyMean(0.0, scale, NoisyVariance(v, b, rho, self.size))
+            for scale, v, b in zip(scales, sampling, noise, strict=True)
+        ]
+        return tuple(combined(means, contrast.weights) for contrast in contrasts)
+
+    def _difference(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
+        tau, v, control = (float(part.values[0]) for part in parts)
+        of_effect, of_variance, of_control = self.split(epsilon)
+        (reach,) = self.reaches()
+        scale = float(reach**2 * self.ratio / of_variance)
+        spread = NoisyVariance(v, scale, self.rho(epsilon), self.size)
+        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,), self.size)
+        return Released((effect,), self.about + control, float(self.each[0] / of_control))
+
+
+_OF_TWO = {"effect": GRID, "variance": GRID, "control mean": GRID}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome(_OfMeans):
+    """One outcome of an experiment whose treatment is public.
+
+    One record moves the mean of one arm only, and its variance: a vector over all arms has the
+    sensitivity of one of them.
+    """
+
+    arms: Arms
+
+    of_arms: ClassVar[Mapping[str, int]] = {"arm means": GRID, "arm variances": GRID}
 
     @property
     def two_arms(self) -> bool:
@@ -86,49 +221,27 @@ class Outcome:
         return self.arms.asked(self.column, self.fill)
 
     @property
-    def width(self) -> Fraction:
-        """U - l, exactly as the grid has it."""
-        return Fraction(Clipped(self.column).step) * GRID
-
-    def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
-        """Return the epsilon of effects, of variances and, with two arms, of the control mean.
-
-        The variance of clusters costs more than that of people, so that public facts divide it.
-        Outcomes whose noise is drawn together have what all of them would have.
-        """
-        if self.beside:
-            return _pooled(self.beside, epsilon)
-        shares: tuple[Fraction, ...] = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
-        if self.arms.inflation > 1:
-            sampling = sampling_of(self.arms, float(self.width), self.column.sd)
-            own = Fraction(epsilon) * self.share
-            shares = shares_of(own, self.reaches(), self.arms.inflation, sampling)
-        return tuple(epsilon * self.share * part for part in shares)
-
-    def rho(self, epsilon: Fraction) -> float:
-        """Return b_V / b^2 = eps_tau^2 / eps_v, times the inflation by clusters."""
-        of_effect, of_variance = self.split(epsilon)[:2]
-        return float(self.arms.inflation * of_effect**2 / of_variance)
-
-    def check(self, epsilon: Fraction) -> None:
-        """Refuse, before anything is charged, what could not be drawn or read afterwards."""
-        check_noise(epsilon, self.rho(epsilon), GRID / self.split(epsilon)[-1])
+    def ratio(self) -> Fraction:
+        """The inflation by clusters."""
+        return self.arms.inflation
 
     @property
-    def l1(self) -> dict[str, int]:
-        """L1 sensitivity of each vector that is released, in units of the grid.
-
-        One record moves the mean of one arm only, and its variance: the vector over all arms has
-        the sensitivity of one of them.
-        """
-        if self.two_arms:
-            return {"effect": GRID, "variance": GRID, "control mean": GRID}
-        return {"arm means": GRID, "arm variances": GRID}
+    def each(self) -> tuple[Fraction, ...]:
+        """By how much one record moves the mean of each arm, control first."""
+        return tuple(self.width * self.arms.reach(a) for a in range(len(self.arms.sizes[0])))
 
     @property
-    def size(self) -> int:
-        """How many outcomes have jointly drawn noise."""
-        return len(self.beside) or 1
+    def about(self) -> float:
+        """The lower bound, from which sums are."""
+        return self.column.bounds[0] if self.column.bounds else 0.0
+
+    def _shares(self, epsilon: Fraction) -> tuple[Fraction, ...]:
+        """The variance of clusters costs more than that of people: public facts divide it."""
+        if self.arms.inflation <= 1:
+            return _OfMeans._shares(self, epsilon)
+        sampling = sampling_of(self.arms, float(self.width), self.column.sd)
+        own = Fraction(epsilon) * self.share
+        return shares_of(own, self.reaches(), self.arms.inflation, sampling)
 
     def sealed(self, frame: Rows) -> tuple[IntegerVector, ...]:
         """Vectors that are released, in the order of :attr:`l1`."""
@@ -137,34 +250,10 @@ class Outcome:
         found = difference_aggregates(frame, self.column, self.arms, self.fill)
         return found.difference, found.variance, found.control
 
-    def read(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
-        """Effects and their laws from what was released of :meth:`sealed`."""
-        if self.two_arms:
-            return self._difference(epsilon, parts)
-        return self._arm_means(epsilon, parts)
-
-    def expected(
-        self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
-    ) -> tuple[NoisyEffect, ...]:
-        """Effects of size 0 as they are expected to be released, from public facts alone.
-
-        Epsilon is that of all outcomes together, ``moment`` the variance of the outcome within an
-        arm.
-        """
+    def sampling(self, moment: float) -> list[float]:
+        """``moment`` is the variance of the outcome within an arm."""
         effects = None if self.arms.clusters is None else design_effects(self.arms)
-        sampling = [moment * part for part in inverse_sizes(self.arms, effects)]
-        of_effect, of_variance = self.split(epsilon)[:2]
-        reaches, rho = self.reaches(), self.rho(epsilon)
-        scales = [float(reach / of_effect) for reach in reaches]
-        noise = [float(reach**2 * self.arms.inflation / of_variance) for reach in reaches]
-        if self.two_arms:
-            spread = NoisyVariance(sum(sampling), noise[0], rho, self.size)
-            return (NoisyEffect(0.0, (scales[0],), (spread,), self.size),)
-        means = [
-            NoisyMean(0.0, scale, NoisyVariance(v, b, rho, self.size))
-            for scale, v, b in zip(scales, sampling, noise, strict=True)
-        ]
-        return tuple(combined(means, contrast.weights) for contrast in contrasts)
+        return [moment * part for part in inverse_sizes(self.arms, effects)]
 
     def remarks(self, _: Released) -> tuple[str, ...]:
         """Return what a reader must know beyond the estimand: on what errors of clusters rest."""
@@ -173,44 +262,21 @@ class Outcome:
         declared = words_of(self.arms.rule, self.column.name)
         return (f"Errors rest on {declared}: where it does not hold, intervals are too short.",)
 
-    def reaches(self) -> tuple[Fraction, ...]:
-        """Return by how much one record moves what is released, in units of the outcome.
-
-        Of the difference, with two arms; else of each arm mean, control first.
-        """
-        each = [self.width * self.arms.reach(a) for a in range(len(self.arms.sizes[0]))]
-        return (max(each),) if self.two_arms else tuple(each)
-
-    def _difference(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
-        tau, v, control = (float(part.values[0]) for part in parts)
-        of_effect, of_variance, of_control = self.split(epsilon)
-        (reach,) = self.reaches()
-        scale = float(reach**2 * self.arms.inflation / of_variance)
-        spread = NoisyVariance(v, scale, self.rho(epsilon), self.size)
-        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,), self.size)
-        control_scale = float(self.width * self.arms.reach(0) / of_control)
-        return Released((effect,), self._low + control, control_scale)
-
-    def _arm_means(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
+    def _arm_means(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> tuple[NoisyMean, ...]:
         means, spreads = ([int(unit) for unit in part.units] for part in parts)
         of_effect, of_variance = self.split(epsilon)
-        reaches, rho = self.reaches(), self.rho(epsilon)
-        inflated = [reach**2 * self.arms.inflation for reach in reaches]
-        arms = tuple(
+        inflated = [reach**2 * self.ratio for reach in self.each]
+        rho = self.rho(epsilon)
+        return tuple(
             NoisyMean(
-                self._low + float(mean * reach / GRID),
+                self.about + float(mean * reach / GRID),
                 float(reach / of_effect),
                 NoisyVariance(
                     float(spread * most / GRID), float(most / of_variance), rho, self.size
                 ),
             )
-            for mean, spread, reach, most in zip(means, spreads, reaches, inflated, strict=True)
+            for mean, spread, reach, most in zip(means, spreads, self.each, inflated, strict=True)
         )
-        return Released(against_control(arms), arms[0].value, arms[0].scale, arms)
-
-    @property
-    def _low(self) -> float:
-        return self.column.bounds[0] if self.column.bounds else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +301,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HiddenOutcome:
+class HiddenOutcome(_OfMeans):
     """One outcome of an experiment whose treatment column is confidential.
 
     Notes
@@ -270,17 +336,10 @@ class HiddenOutcome:
     Universe".
     """
 
-    column: Column  # with bounds, w apart
     arms: PrivateArms
-    share: Fraction  # of the budget
-    fill: float | None = None  # what stands for a missing value
-    among_observed: bool = False  # who has a value is public, and the others do not count
-    beside: tuple[HiddenOutcome, ...] = field(default=(), repr=False)  # as of :class:`Outcome`
 
-    @property
-    def presence_public(self) -> bool:
-        """Whether it is public who has a value, though not everybody has one."""
-        return self.among_observed
+    # a record that changes its arm moves the sums of two
+    of_arms: ClassVar[Mapping[str, int]] = {"arm sums": 2 * GRID, "arm squares": GRID}
 
     @property
     def two_arms(self) -> bool:
@@ -293,51 +352,14 @@ class HiddenOutcome:
         return Asked(self.column, self.fill, self.arms.present)
 
     @property
-    def width(self) -> Fraction:
-        """U - l, exactly as the grid has it."""
-        return Fraction(Clipped(self.column).step) * GRID
+    def ratio(self) -> Fraction:
+        """1, or a half with more than two arms."""
+        return Fraction(1, 1 if self.two_arms else 2)
 
     @property
-    def middle(self) -> float:
-        """The middle of the bounds."""
-        assert self.column.bounds is not None
-        return float(Fraction(self.column.bounds[0]) + self.width / 2)
-
-    def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
-        """Return the epsilon of effects, of variances and, with two arms, of the control mean."""
-        if self.beside:
-            return _pooled(self.beside, epsilon)
-        shares = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
-        return tuple(epsilon * self.share * part for part in shares)
-
-    def rho(self, epsilon: Fraction) -> float:
-        """Return b_V / b^2: eps_tau^2 / eps_v, half of it with more than two arms."""
-        of_effect, of_variance = self.split(epsilon)[:2]
-        return float(of_effect**2 / of_variance / (1 if self.two_arms else 2))
-
-    def check(self, epsilon: Fraction) -> None:
-        """Refuse, before anything is charged, what could not be drawn or read afterwards."""
-        check_noise(epsilon, self.rho(epsilon), 2 * GRID / self.split(epsilon)[-1])
-
-    def reaches(self) -> tuple[Fraction, ...]:
-        """Return by how much one record moves the effect, with two arms, else each arm mean."""
-        each = [self.width / (self.arms.n * share) for share in self.arms.shares]
-        return (max(each),) if self.two_arms else tuple(each)
-
-    @property
-    def l1(self) -> dict[str, int]:
-        """L1 sensitivity of each vector that is released, in units of the grid.
-
-        With more than two arms, a record that changes its arm moves the sums of two.
-        """
-        if self.two_arms:
-            return {"effect": GRID, "variance": GRID, "control mean": GRID}
-        return {"arm sums": 2 * GRID, "arm squares": GRID}
-
-    @property
-    def size(self) -> int:
-        """How many outcomes have jointly drawn noise."""
-        return len(self.beside) or 1
+    def each(self) -> tuple[Fraction, ...]:
+        """By how much one record moves the mean of each arm, control first."""
+        return tuple(self.width / (self.arms.n * share) for share in self.arms.shares)
 
     def sealed(self, frame: Rows) -> tuple[IntegerVector, ...]:
         """Vectors that are released, in the order of :attr:`l1`."""
@@ -346,36 +368,9 @@ class HiddenOutcome:
         found = horvitz_thompson_difference(frame, self.column, self.arms, self.fill)
         return found.difference, found.variance, found.control
 
-    def read(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
-        """Effects and their laws from what was released of :meth:`sealed`."""
-        if self.two_arms:
-            return self._difference(epsilon, parts)
-        means = tuple(self._means(epsilon, parts))
-        return Released(against_control(means), means[0].value, means[0].scale, means)
-
-    def expected(
-        self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
-    ) -> tuple[NoisyEffect, ...]:
-        """Effects of size 0 as they are expected to be released, from public facts alone.
-
-        ``moment`` is the second one of the outcome about the middle of the bounds; at most w^2 / 4.
-        """
-        of_effect, of_variance = self.split(epsilon)[:2]
-        sampling = [moment / (self.arms.n * float(share)) for share in self.arms.shares]
-        reaches, rho = self.reaches(), self.rho(epsilon)
-        if self.two_arms:
-            scale = float(reaches[0] ** 2 / of_variance)
-            spread = NoisyVariance(sum(sampling), scale, rho, self.size)
-            return (NoisyEffect(0.0, (float(reaches[0] / of_effect),), (spread,), self.size),)
-        means = [
-            NoisyMean(
-                0.0,
-                float(reach / of_effect),
-                NoisyVariance(v, float(reach**2 / 2 / of_variance), rho, self.size),
-            )
-            for v, reach in zip(sampling, reaches, strict=True)
-        ]
-        return tuple(combined(means, contrast.weights) for contrast in contrasts)
+    def sampling(self, moment: float) -> list[float]:
+        """``moment`` is the second one about the middle of the bounds; at most w^2 / 4."""
+        return [moment / (self.arms.n * float(share)) for share in self.arms.shares]
 
     def remarks(self, _: Released) -> tuple[str, ...]:
         """Return what a reader must know beyond the estimand."""
@@ -392,14 +387,8 @@ class HiddenOutcome:
             )
         return tuple(found)
 
-    def _difference(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
-        tau, v, control = (float(part.values[0]) for part in parts)
-        of_effect, of_variance, of_control = self.split(epsilon)
-        (reach,) = self.reaches()
-        spread = NoisyVariance(v, float(reach**2 / of_variance), self.rho(epsilon), self.size)
-        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,), self.size)
-        scale = float(self.width / (self.arms.n * self.arms.shares[0] * of_control))
-        return Released((effect,), self.middle + control, scale)
+    def _arm_means(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> tuple[NoisyMean, ...]:
+        return tuple(self._means(epsilon, parts))
 
     def _means(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Iterator[NoisyMean]:
         of_effect, of_variance = self.split(epsilon)
@@ -415,7 +404,7 @@ class HiddenOutcome:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CountedOutcome:
+class CountedOutcome(_Bounded):
     """One outcome whose missing values are confidential; arms are public.
 
     Notes
@@ -450,25 +439,18 @@ class CountedOutcome:
     estimand is among those with a value: an effect of treatment only if having a value is none.
     """
 
-    column: Column  # with bounds (l, u), w apart
     arms: Arms  # everybody who was assigned; without blocks and clusters
-    share: Fraction  # of the budget
-    fill: None = None
     among_observed: bool = True
 
     two_arms = False
     presence_public = False
     size = 1
+    of_arms: ClassVar[Mapping[str, int]] = {"sums and counts": 2 * GRID, "squares": GRID}
 
     @property
     def asked(self) -> Asked:
         """What the outcome needs of rows in an engine."""
         return self.arms.asked(self.column, None, with_value=True)
-
-    @property
-    def width(self) -> Fraction:
-        """U - l, exactly as the grid has it."""
-        return Fraction(Clipped(self.column).step) * GRID
 
     def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
         """Return the epsilon of sums and counts, and of squares."""
@@ -483,14 +465,10 @@ class CountedOutcome:
         """Return the released count below which an arm's mean is not estimated; public."""
         return max(Fraction(FEWEST_COUNTED), 2 * FEWEST_COUNTED_SCALES / self.split(epsilon)[0])
 
-    def check(self, epsilon: Fraction) -> None:
-        """Refuse, before anything is charged, what could not be drawn or read afterwards."""
-        check_noise(epsilon, self.rho(epsilon), 2 * GRID / self.split(epsilon)[-1])
-
     @property
     def l1(self) -> dict[str, int]:
         """L1 sensitivity of each vector that is released, in units of the grid."""
-        return {"sums and counts": 2 * GRID, "squares": GRID}
+        return dict(self.of_arms)
 
     def release(
         self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
@@ -576,17 +554,12 @@ class CountedOutcome:
             self.rho(epsilon),
         )
         second = farthest * 2 / float(self.split(epsilon)[0] * count)
-        return NoisyMean(self._middle + float(level * half), scale, variance, (second,))
+        return NoisyMean(self.middle + float(level * half), scale, variance, (second,))
 
     def _unknown(self, epsilon: Fraction) -> NoisyMean:
         """Return the mean of an arm of which too few have a value: it can be anything."""
         anything = NoisyVariance(float(self.width) ** 2, 0.0, self.rho(epsilon))
-        return NoisyMean(self._middle, self._scale(epsilon, self.fewest(epsilon)), anything)
-
-    @property
-    def _middle(self) -> float:
-        assert self.column.bounds is not None
-        return float(Fraction(self.column.bounds[0]) + self.width / 2)
+        return NoisyMean(self.middle, self._scale(epsilon, self.fewest(epsilon)), anything)
 
 
 AnyOutcome = Outcome | HiddenOutcome | CountedOutcome
@@ -617,14 +590,6 @@ def control_law(outcome: AnyOutcome, found: Released) -> NoisyEffect | None:
     return NoisyEffect(found.control, (found.control_scale,), (known,), outcome.size)
 
 
-def _pooled(
-    outcomes: Sequence[Outcome] | Sequence[HiddenOutcome], epsilon: Fraction
-) -> tuple[Fraction, ...]:
-    """Epsilon of effects, variances and control means of all outcomes together."""
-    each = zip(*(outcome.split(epsilon) for outcome in outcomes), strict=True)
-    return tuple(sum(parts, Fraction(0)) for parts in each)
-
-
 def together(outcomes: Sequence[AnyOutcome]) -> tuple[AnyOutcome, ...]:
     """Outcomes whose noise is drawn jointly, uniform in cubes, where it can be.
 
@@ -636,20 +601,23 @@ def together(outcomes: Sequence[AnyOutcome]) -> tuple[AnyOutcome, ...]:
     missing values are private are released in two steps, the second of which depends on the first
     of the same outcome; they have Laplace noise, as have outcomes with unequal shares of epsilon.
     """
-    if len(outcomes) < 2 or len({outcome.share for outcome in outcomes}) > 1:
+    of_means = [o for o in outcomes if isinstance(o, Outcome | HiddenOutcome)]
+    alike = len({(type(outcome), outcome.share) for outcome in outcomes}) == 1
+    if len(outcomes) < 2 or len(of_means) < len(outcomes) or not alike:
         return tuple(outcomes)
-    known = [o for o in outcomes if isinstance(o, Outcome)]
-    hidden = [o for o in outcomes if isinstance(o, HiddenOutcome)]
-    if len(known) == len(outcomes):
-        return tuple(replace(one, beside=tuple(known)) for one in known)
-    if len(hidden) == len(outcomes):
-        return tuple(replace(one, beside=tuple(hidden)) for one in hidden)
-    return tuple(outcomes)
+    beside: Any = tuple(of_means)
+    return tuple(replace(one, beside=beside) for one in of_means)
+
+
+def check_drawn(outcome: AnyOutcome, epsilon: Fraction) -> None:
+    """Refuse, before anything is charged, what could not be drawn or read afterwards."""
+    scale = max(outcome.of_arms.values()) / outcome.split(epsilon)[-1]
+    check_noise(epsilon, outcome.rho(epsilon), scale)
 
 
 def mechanisms_of(outcome: AnyOutcome, epsilon: Fraction) -> dict[str, DiscreteLaplace]:
     """What is drawn of one outcome, in this order, by name; epsilon is of all outcomes together."""
-    outcome.check(epsilon)
+    check_drawn(outcome, epsilon)
     pairs = zip(outcome.l1.items(), outcome.split(epsilon), strict=True)
     return {
         f"{outcome.column.name}: {part}": DiscreteLaplace(each, l1=l1) for (part, l1), each in pairs
@@ -687,7 +655,7 @@ def allocated(outcomes: Sequence[AnyOutcome], budget: Budget) -> ATEAllocation:
         if outcome.size == 1:
             parts |= mechanisms_of(outcome, budget.epsilon)
             continue
-        outcome.check(budget.epsilon)
+        check_drawn(outcome, budget.epsilon)
         pairs = zip(outcome.l1.items(), outcome.split(budget.epsilon), strict=True)
         parts |= {part: CubeNoise(each, reach, outcome.size) for (part, reach), each in pairs}
     return ATEAllocation(budget=budget, parts=parts)

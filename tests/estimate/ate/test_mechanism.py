@@ -8,7 +8,13 @@ import polars as pl
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.ate.release import Outcome, Released, drawn_alone, mechanisms_of
+from dprct.estimate.ate.release import (
+    Outcome,
+    Released,
+    check_drawn,
+    drawn_alone,
+    mechanisms_of,
+)
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column
@@ -50,8 +56,8 @@ def test_what_cannot_be_drawn_is_refused_before_it_is_charged(
     epsilon: Fraction, words: str
 ) -> None:
     with pytest.raises(ParameterError, match=words):
-        outcome(4, 4).check(epsilon)
-    outcome(4, 4).check(Fraction(1))
+        check_drawn(outcome(4, 4), epsilon)
+    check_drawn(outcome(4, 4), Fraction(1))
 
 
 @pytest.mark.parametrize("sizes", [(40, 10), (40, 10, 20)])
