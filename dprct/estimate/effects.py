@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -23,12 +23,13 @@ from dprct.estimate.noise_law import (
 from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, watermark_of, within
 from dprct.queries.sums import Clipped
 from dprct.records import dataclass
-from dprct.results.base import checked_alpha
+from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from dprct.privacy.budget import Guarantee
@@ -307,6 +308,73 @@ class Drawn(Protocol):
     def noise_half_width(self, alpha: float) -> float:
         """Half width without sampling error."""
 
+    def p_value(self, alphas: Sequence[float]) -> float:
+        """Return the largest level whose interval contains zero; not below 1e-10."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class WithLaws(LinearResults):
+    """Coefficients each of which has the law of its error: intervals and p-values are of it."""
+
+    inverts: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def _laws(self) -> Sequence[Drawn]:
+        """The law of every coefficient, in the order of ``params``."""
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values by inversion of the intervals; not below 1e-10."""
+        levels = getattr(self, "alphas", ())
+        found = [x.p_value(levels) if math.isfinite(x.value) else math.nan for x in self._laws]
+        return self._series(np.array(found))
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of level ``1 - alpha``, sampling and privacy noise together.
+
+        Parameters
+        ----------
+        alpha : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        (k, 2) DataFrame
+            Columns 0 and 1 are the lower and the upper end.
+        """
+        size = checked_alpha(alpha)
+        return interval_frame(self.params, [one.half_width(size) for one in self._laws])
+
+    def plot(
+        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
+    ) -> Axes:
+        """Draw the coefficients with their intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            Intervals have level ``1 - alpha``.
+        ax : Axes, optional
+            A new one if not given.
+        schema : Schema, optional
+            Variable labels and public bounds are taken from here.
+
+        Returns
+        -------
+        Axes
+            The thin line is the interval; the thick line shows how wide it would be with privacy
+            noise alone.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        """
+        names = [str(name) for name in self.params.index]
+        (drawn,) = _drawn(self, [(self.outcome, names, self._laws)], alpha, ax, schema)
+        return drawn
+
 
 def effects_plot(
     facets: Sequence[tuple[str, Sequence[str], Sequence[Drawn]]],
@@ -362,6 +430,24 @@ class ByOutcome(Checked, ABC):
     __slots__ = ()
 
     guarantee: Guarantee
+    outcome: str
+    nobs: int
+    alphas: tuple[float, ...]
+
+    @property
+    @abstractmethod
+    def _inference(self) -> str:
+        """Law of an estimate, in words."""
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        valid = ", ".join(f"{100 * (1 - alpha):g}%" for alpha in self.alphas)
+        return (
+            ("Outcome", self.outcome),
+            ("Observations", f"{self.nobs:,}"),
+            ("Std err", f"valid at {valid}"),
+            ("Inference", self._inference),
+        )
 
     @abstractmethod
     def _panels(self) -> Sequence[tuple[str, Sequence[str], Sequence[Drawn]]]:
@@ -404,7 +490,7 @@ class ByOutcome(Checked, ABC):
         found = {panel[0]: panel for panel in self._panels()}
         name = next(iter(found)) if outcome is None else outcome
         check_choice("outcome", name, found)
-        (drawn,) = self._drawn([found[name]], alpha, ax, schema)
+        (drawn,) = _drawn(self, [found[name]], alpha, ax, schema)
         return drawn
 
     def plot_outcomes(
@@ -436,11 +522,12 @@ class ByOutcome(Checked, ABC):
         MissingDependencyError
             Without matplotlib.
         """
-        return self._drawn(self._panels(), alpha, ax, schema)
+        return _drawn(self, self._panels(), alpha, ax, schema)
 
-    def _drawn(self, found: Any, alpha: float, ax: Any, schema: Schema | None) -> list[Axes]:
-        mark, labels = watermark_of(self.guarantee), Labels(schema)
-        return effects_plot(found, checked_alpha(alpha), ax=ax, watermark=mark, labels=labels)
+
+def _drawn(of: Any, found: Any, alpha: float, ax: Any, schema: Schema | None) -> list[Axes]:
+    mark, labels = watermark_of(of.guarantee), Labels(schema)
+    return effects_plot(found, checked_alpha(alpha), ax=ax, watermark=mark, labels=labels)
 
 
 def _panel(ax: Axes, names: Sequence[str], effects: Sequence[Drawn], alpha: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from dprct.estimate.effects import (
     ByOutcome,
     NoisyEffect,
     NoisyMean,
+    WithLaws,
     combined,
 )
 from dprct.estimate.noise_law import noise_variance
 from dprct.lazy import pandas as pd
 from dprct.records import dataclass
-from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def _covariance(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class PrivateATEResults(ByOutcome, LinearResults):
+class PrivateATEResults(ByOutcome, WithLaws):
     """Private average treatment effects, with intervals that contain sampling and privacy noise.
 
     Parameters
@@ -110,8 +110,6 @@ class PrivateATEResults(ByOutcome, LinearResults):
     released.
     """
 
-    inverts: ClassVar[bool] = True
-
     effects: tuple[NoisyEffect, ...]
     alphas: tuple[float, ...]
     control: pd.DataFrame
@@ -121,26 +119,12 @@ class PrivateATEResults(ByOutcome, LinearResults):
     means: tuple[tuple[NoisyMean, ...], ...] = ()
 
     @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values by inversion of the intervals; not below 1e-10."""
-        found = [effect.p_value(self.alphas) for effect in self.effects]
-        return pd.Series(found, index=self.params.index)
+    def _laws(self) -> tuple[NoisyEffect, ...]:
+        return self.effects
 
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``, sampling and privacy noise together.
-
-        Parameters
-        ----------
-        alpha : float
-            Between 0 and 1.
-
-        Returns
-        -------
-        (k, 2) DataFrame
-            Columns 0 and 1 are the lower and the upper end.
-        """
-        size = checked_alpha(alpha)
-        return interval_frame(self.params, [one.half_width(size) for one in self.effects])
+    @property
+    def _inference(self) -> str:
+        return "normal plus " + ("Laplace" if self.effects[0].size == 1 else "cube noise")
 
     def contrast(self, contrast: str | Mapping[str, float]) -> PrivateATEResults:
         """Compare arms with each other; free, for it uses what was released already.
@@ -194,19 +178,6 @@ class PrivateATEResults(ByOutcome, LinearResults):
             short = [name.removeprefix(f"{outcome}: ") for name in names[here]]
             found.append((outcome, short, self.effects[here]))
         return found
-
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the lines above the table, as (name, value)."""
-        valid = ", ".join(f"{100 * (1 - alpha):g}%" for alpha in self.alphas)
-        return (
-            ("Outcome", self.outcome),
-            ("Observations", f"{self.nobs:,}"),
-            ("Std err", f"valid at {valid}"),
-            (
-                "Inference",
-                "normal plus " + ("Laplace" if self.effects[0].size == 1 else "cube noise"),
-            ),
-        )
 
 
 TITLE = "Private average treatment effects"

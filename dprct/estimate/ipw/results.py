@@ -7,38 +7,34 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dprct.errors import ColumnError, ParameterError
-from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
+from dprct.estimate.effects import NoisyEffect, NoisyVariance, WithLaws
 from dprct.estimate.ipw.doubly_robust import AIPWAllocation
 from dprct.estimate.ipw.release import Released, divisor_of, gaussian_draws, slope_kept
 from dprct.estimate.noise_law import LARGEST_RHO
 from dprct.estimate.roots import root
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
-from dprct.plots import Labels, watermark_of
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import HALF, Centre
 from dprct.records import dataclass
-from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.results.plan import STD_ERROR, WITHOUT_PRIVACY, PlannedNumber, units_of
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from dprct.estimate.ipw.release import IPWAllocation
     from dprct.privacy.budget import Guarantee
     from dprct.queries.propensity import Covariates
     from dprct.queries.weighting import Scheme
-    from dprct.schema.schema import Schema
 
 
 OUTCOME_SD = 0.5
@@ -372,7 +368,7 @@ class NormalEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class IPWResults(LinearResults):
+class IPWResults(WithLaws):
     """A private effect by inverse probability weighting, with its interval and its diagnostics.
 
     Parameters
@@ -409,8 +405,6 @@ class IPWResults(LinearResults):
     the exact law of the error.
     """
 
-    inverts: ClassVar[bool] = True
-
     effect: NoisyEffect | NormalEffect
     errors: str
     scheme: Scheme
@@ -424,26 +418,8 @@ class IPWResults(LinearResults):
     ledger: str = ""
 
     @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-value by inversion of the intervals; not below 1e-10."""
-        known = not math.isnan(self.effect.value)
-        found = self.effect.p_value(self.alphas) if known else math.nan
-        return pd.Series([found], index=self.params.index)
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return the interval of level ``1 - alpha``: sampling, weights (if total) and noise.
-
-        Parameters
-        ----------
-        alpha : float
-            Between 0 and 1.
-
-        Returns
-        -------
-        (1, 2) DataFrame
-            Columns 0 and 1 are the lower and the upper end.
-        """
-        return interval_frame(self.params, self.effect.half_width(checked_alpha(alpha)))
+    def _laws(self) -> tuple[NoisyEffect | NormalEffect]:
+        return (self.effect,)
 
     def propensity(self, data: Any) -> NDArray[np.float64]:
         """Return the trimmed propensity of rows that you may see, by the released model; (n,).
@@ -465,38 +441,6 @@ class IPWResults(LinearResults):
         u = self.design.of_table(frame) @ self.propensity_params.to_numpy()
         e = 1 / (1 + np.exp(-u.clip(-700, 700)))
         return np.asarray(e.clip(self.scheme.trim, 1 - self.scheme.trim))
-
-    def plot(
-        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
-    ) -> Axes:
-        """Draw the effect with its interval.
-
-        Parameters
-        ----------
-        alpha : float
-            The interval has level ``1 - alpha``.
-        ax : Axes, optional
-            A new one if not given.
-        schema : Schema, optional
-            Variable labels and public bounds are taken from here.
-
-        Returns
-        -------
-        Axes
-            The thin line is the interval; the thick line shows how wide it would be with privacy
-            noise alone.
-
-        Raises
-        ------
-        MissingDependencyError
-            Without matplotlib.
-        """
-        self.conf_int(alpha)  # refuses what is not a level
-        name = [str(self.params.index[0])]
-        mark, labels = watermark_of(self.guarantee), Labels(schema)
-        facets: Any = [(self.outcome, name, (self.effect,))]
-        (drawn,) = effects_plot(facets, alpha, ax=ax, watermark=mark, labels=labels)
-        return drawn
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""

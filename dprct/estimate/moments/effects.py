@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.estimate.contrasts import Contrast, parse_contrast
-from dprct.estimate.effects import ByOutcome, effects_plot
+from dprct.estimate.effects import ByOutcome, WithLaws
 from dprct.estimate.moments.gaussian_law import kappa, p_value, rounded_up
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
-from dprct.plots import Labels, watermark_of
 from dprct.records import dataclass
-from dprct.results.base import LinearResults, checked_alpha, interval_frame, labelled
+from dprct.results.base import checked_alpha, labelled
 from dprct.results.joint import (
     WaldTest,
     family_pvalues,
@@ -29,12 +28,10 @@ from dprct.results.joint import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.noisy import NoisyMoments
-    from dprct.schema.schema import Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -185,10 +182,8 @@ class Combined:
         spread = math.sqrt(float(self.parts.sum()) + self.noise)
         return self.half_width(alpha) + float(special.ndtri(power)) * spread
 
-    def p_value(self) -> float:
+    def p_value(self, _: Sequence[float] = ()) -> float:
         """Return the two-sided p-value by inversion of the intervals; not below 1e-10."""
-        if not math.isfinite(self.value):
-            return math.nan
         df = self.degrees(0.05)
         return p_value(self.value, self.variance, lambda t: float(2 * special.stdtr(df, -t)))
 
@@ -322,7 +317,7 @@ def _raised(cell: CellMeans) -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class GaussianResults(LinearResults):
+class GaussianResults(WithLaws):
     """Coefficients of a Gaussian release, each with the law of its error.
 
     Parameters
@@ -331,33 +326,11 @@ class GaussianResults(LinearResults):
         In the order of ``params``.
     """
 
-    inverts: ClassVar[bool] = True
-
     laws: tuple[Combined, ...]
 
     @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values by inversion of the intervals; not below 1e-10."""
-        return self._series(np.array([law.p_value() for law in self.laws]))
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
-        size = checked_alpha(alpha)
-        return interval_frame(self.params, [law.half_width(size) for law in self.laws])
-
-    def plot(
-        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
-    ) -> Axes:
-        """Draw the coefficients with their intervals.
-
-        A thin line is the interval, the thick one in it what privacy noise alone would give.
-        """
-        names = [str(name) for name in self.params.index]
-        (axes,) = effects_plot(
-            [(self.outcome, names, list(self.laws))], checked_alpha(alpha), ax=ax,
-            watermark=watermark_of(self.guarantee), labels=Labels(schema),
-        )  # fmt: skip
-        return axes
+    def _laws(self) -> tuple[Combined, ...]:
+        return self.laws
 
 
 def lawful(
@@ -493,16 +466,6 @@ class EffectResults(ByOutcome, GaussianResults):
             title=f"{self.title}: {wanted.name}",
         )  # fmt: skip
 
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the lines above the table, as (name, value)."""
-        valid = ", ".join(f"{100 * (1 - alpha):g}%" for alpha in self.alphas)
-        return (
-            ("Outcome", self.outcome),
-            ("Observations", f"{self.nobs:,}"),
-            ("Std err", f"valid at {valid}"),
-            ("Inference", "normal, Gaussian noise"),
-        )
-
     def simultaneous(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return intervals that all cover together with probability ``1 - alpha`` (max-t)."""
         size = checked_alpha(alpha)
@@ -566,6 +529,10 @@ class EffectResults(ByOutcome, GaussianResults):
         cov = asked.weights @ self.combinations.covariance() @ asked.weights.T
         estimate = asked.weights @ self.params.to_numpy() - asked.values
         return wald_test(estimate, cov, "; ".join(asked.texts))
+
+    @property
+    def _inference(self) -> str:
+        return "normal, Gaussian noise"
 
     def _panels(self) -> list[tuple[str, Sequence[str], list[Combined]]]:
         return [
