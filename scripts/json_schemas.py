@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from dprct.annotations import LISTS, Kind, parts_of
 from dprct.certificate.certificate import CertificateContent
 from dprct.estimate.moments.content import MomentsContent
-from dprct.estimate.moments.document import WITH_DECLARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,12 +84,7 @@ def _if(there: Mapping[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-OF_MOMENTS = {
-    "allOf": [
-        _if({"layout": {"required": ["clipped"]}}, "clipped"),
-        _if({"moments": {"const": WITH_DECLARED}}, "declared"),
-    ]
-}
+OF_MOMENTS = {"allOf": [_if({"layout": {"required": ["clipped"]}}, "clipped")]}
 """What goes together in a document of moments, which no class says."""
 
 
@@ -101,7 +95,7 @@ def files() -> Mapping[Path, str]:
             "dprct certificate, version 1", CertificateContent, {}
         ),
         TOP / "estimate" / "moments" / "moments.schema.json": written(
-            "dprct released moments, versions 5 and 6", MomentsContent, OF_MOMENTS
+            "dprct released moments, version 7", MomentsContent, OF_MOMENTS
         ),
     }
 

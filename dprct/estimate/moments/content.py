@@ -240,11 +240,7 @@ class ModelsContent(TypedDict):
 class MomentsContent(TypedDict):
     """A release of moments as a document."""
 
-    moments: Annotated[
-        Literal[5, 6, 7],
-        "the version; 6 has declared regressions, 7 logits and their like; those before 5 had "
-        "outcomes in the ball, and are refused",
-    ]
+    moments: Annotated[Literal[7], "the version"]
     dprct: str
     method: str
     dataset_id: str | None

@@ -54,14 +54,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.reading import ReleasedMoments
     from dprct.schema.columns import Code
 
-VERSION = 5
-"""Versions 1 to 4 had outcomes in the ball, which bent effects; they are refused."""
-
-WITH_DECLARED = 6
-"""The version of a document that has declared regressions; others are as of version 5."""
-
-WITH_MODELS = 7
-"""The version of one that has logits or their like, and declared regressions or none."""
+VERSION = 7
 
 Public = TypeVar("Public", Declared, Instrumented, Family, IndexModel)
 
@@ -87,9 +80,7 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         )
     layout, drawn = moments.layout, moments.drawn
     content: dict[str, Any] = {
-        "moments": (
-            WITH_MODELS if moments.models else WITH_DECLARED if moments.declared else VERSION
-        ),
+        "moments": VERSION,
         "dprct": __version__,
         "method": moments.method,
         "dataset_id": moments.schema.dataset_id,
@@ -260,14 +251,8 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
     if not isinstance(content, dict) or "moments" not in content:
         raise _no_document(name, "it has no key 'moments'")
     version = content["moments"]
-    if type(version) is int and 1 <= version < VERSION:
-        raise FileError(
-            f"{name} is of version {version}, in which rows of outcomes were projected onto a "
-            "ball, so that effects are too small by an unknown part; ask whoever published it to "
-            "release again"
-        )
-    if type(version) is not int or version not in (VERSION, WITH_DECLARED, WITH_MODELS):
-        raise _no_document(name, f"its version is not {WITH_MODELS}; use a newer dprct")
+    if type(version) is not int or version != VERSION:
+        raise _no_document(name, f"its version is not {VERSION}; use the dprct that wrote it")
     if content.get("digest") != digest_of(content):
         raise FileError(
             f"{name} was changed after it was written: its digest is not that of its "
@@ -470,11 +455,7 @@ def _declared(
     content: Mapping[str, Any],
 ) -> tuple[tuple[Declared, ...], tuple[DrawnStep, ...], str, str]:
     """Return the declared regressions of a document and what was released of them."""
-    held = "declared" in content
-    version = content["moments"]
-    agree = version == WITH_MODELS or held == (version == WITH_DECLARED)
-    _require(agree, "declared regressions and version do not agree")
-    if not held:
+    if "declared" not in content:
         return (), (), "", ""
     facts = content["declared"]
     found, steps = [], []
@@ -521,9 +502,7 @@ def _models(
     content: Mapping[str, Any],
 ) -> tuple[tuple[IndexModel, ...], tuple[DrawnIndex, ...], str]:
     """Return the models of an index of a document and what was released of them."""
-    there = content["moments"] == WITH_MODELS
-    _require(there == ("models" in content), "models of an index and version do not agree")
-    if not there:
+    if "models" not in content:
         return (), (), ""
     models, drawn = [], []
     for one in content["models"]["of_index"]:

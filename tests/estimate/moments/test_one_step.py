@@ -277,7 +277,7 @@ def test_a_release_comes_back_as_it_was(tmp_path: Any) -> None:
     content = json.loads(json.dumps(m.to_dict()))
     rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
     jsonschema.validate(content, json.loads(rules))
-    assert content["moments"] == 6
+    assert content["moments"] == 7
     assert str(pickle.loads(pickle.dumps(m)).ols(m.declared[0].title)) == str(m.regressions[0])
 
 

@@ -111,7 +111,7 @@ def test_a_release_is_published_and_read_again(tmp_path: Any) -> None:
         pd.testing.assert_series_equal(m.ols(text).bse, back.ols(text).bse)
     assert dprct.ols(FORMULA, back).params.equals(m.ols(FORMULA).params)
     content = json.loads(json.dumps(m.to_dict()))
-    assert content["moments"] == 5
+    assert content["moments"] == 7
     rules = json.loads(
         files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
     )
