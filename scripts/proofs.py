@@ -40,7 +40,7 @@ TRAILS = (
           _QUERIES + "sums.py:Clipped", "tests/queries/test_sums.py:test_engines_agree_to_the_bit",
           "estimate.PrivateATE: jointly, two outcomes, in Polars"),
     Trail("no neighbour moves an aggregate further than it says", _SHARED,
-          _QUERIES + "sums.py:clipped_sums",
+          _QUERIES + "sums.py:difference_aggregates",
           "tests/contract/test_sensitivity.py:test_no_neighbour_is_further_than_claimed",
           "estimate.PrivateATE: two arms", "PrivateATE"),
     Trail("noise has the stated law, and no last bits that give a value away", _SHARED,

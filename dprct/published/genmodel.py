@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dprct.published.allocation import CoefficientShare, OutcomeShare
     from dprct.published.covariates import XMethod
     from dprct.published.informed import InformedFacts, MissingOutcomes, Rows
+    from dprct.published.karwa_vadhan import NoisyMode
     from dprct.published.outcomes import OutcomeFit
     from dprct.schema.schema import Schema
 
@@ -383,18 +384,19 @@ class GenModelSpec(InformedSpec):
         )
         return self.planned(facts, parts.total, numbers, consequences, self._refusal(parts))
 
-    def worst(self, parts: Division) -> tuple[float, int]:
-        """Return scale and bins of the histogram whose fullest bin its noise hides most easily."""
+    def _histograms(self, parts: Division) -> Iterator[tuple[NoisyMode, Array]]:
+        """Yield the histogram of every step, and what its bins have of a normal sample."""
         settings = self.settings
-        found = []
         for share in parts.outcomes.values():
             if share.variance:
-                own = settings.variance(share.variance, share.delta)
-                found.append((own.mode(settings.B).scale, own.bins.size))
+                yield settings.variance(share.variance, share.delta).mode(settings.B), _powers()
             for name, one in share.coefficients.items():
                 # the bins of a range depend on the data; these are of a coefficient of sd one
-                mode = settings.range(1.0, one.range_, one.delta, name).mode(settings.B)
-                found.append((mode.scale, mode.bins.size))
+                yield settings.range(1.0, one.range_, one.delta, name).mode(settings.B), _units()
+
+    def worst(self, parts: Division) -> tuple[float, int]:
+        """Return scale and bins of the histogram whose fullest bin its noise hides most easily."""
+        found = [(mode.scale, mode.bins.size) for mode, _ in self._histograms(parts)]
         return max(found, key=lambda one: one[0] * math.log(one[1]))
 
     def no_winner(self, parts: Division) -> float:
@@ -406,16 +408,8 @@ class GenModelSpec(InformedSpec):
         shares of the m occupied bins add up to 1, so that all are lost with ``exp(-1 / scale) /
         2^m``.  Of a normal sample at least the bins that are expected to hold one value count.
         """
-        settings = self.settings
-        found = []
-        for share in parts.outcomes.values():
-            if share.variance:
-                mode = settings.variance(share.variance, share.delta).mode(settings.B)
-                found.append(_all_lost(mode.scale, mode.values, _powers()))
-            for name, one in share.coefficients.items():
-                mode = settings.range(1.0, one.range_, one.delta, name).mode(settings.B)
-                found.append(_all_lost(mode.scale, mode.values, _units()))
-        return max(found)
+        each = self._histograms(parts)
+        return max(_all_lost(mode.scale, mode.values, shares) for mode, shares in each)
 
     def _risk(self, parts: Division) -> str:
         """Effect of the noise of the worst histogram."""

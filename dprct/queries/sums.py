@@ -205,20 +205,6 @@ def check_extent(name: str, low: float, high: float) -> None:
         )
 
 
-def clipped_sums(
-    frame: Table, columns: Sequence[Column], relation: Relation = "replace-one"
-) -> IntegerVector:
-    """Sum the clipped values of columns, as exact integers on their grids.
-
-    Notes
-    -----
-    The sums are whole numbers below 2^63 for any n below 8e12 (docs/methods.md, section 0).
-    """
-    steps = {f"k{j}": Clipped(column).whole() for j, column in enumerate(columns)}
-    d, held = len(steps), np.array(added(frame, steps)[0][:-1], dtype=object)
-    return IntegerVector(held, l1=d * GRID, l2_squared=d * GRID**2, l_inf=GRID, relation=relation)
-
-
 # Passes over a table: whole numbers added group by group, in the table's own engine.
 
 _ROWS = "__rows"

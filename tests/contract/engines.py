@@ -44,7 +44,6 @@ from dprct.queries.sums import (
     Asked,
     Combinations,
     arm_aggregates,
-    clipped_sums,
     difference_aggregates,
     observed_counts,
     observed_number,
@@ -270,7 +269,6 @@ def index_rows(frame: Table) -> list[Any]:
 QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "cell_counts": lambda f: list(_open(cell_counts(f, CODED))),
     "one_way_counts": lambda f: [_open(one_way_counts(f, CODED))],
-    "clipped_sums": lambda f: [_open(clipped_sums(f, [X, Y]))],
     "moments": lambda f: [_open(moments(f, [X, G], [Y]))],
     "horvitz_thompson_difference": hidden,
     "horvitz_thompson_sums": lambda f: [

@@ -42,9 +42,9 @@ from dprct.errors import (
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries.counts import cell_counts
-from dprct.queries.sums import clipped_sums
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, table, validate
+from tests.queries.of_columns import clipped_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable

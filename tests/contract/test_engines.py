@@ -22,9 +22,9 @@ from dprct import (
 )
 from dprct.errors import EngineError, ParameterError
 from dprct.privacy.aggregates import _open
-from dprct.queries.sums import clipped_sums
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager, table
+from tests.queries.of_columns import clipped_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ rule allows left out; the row that moves takes every value that a file can hold,
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +39,13 @@ from dprct.queries.sums import (
     GRID,
     Arms,
     arm_aggregates,
-    clipped_sums,
     difference_aggregates,
 )
 from dprct.queries.weighting import Centre, Records, Scheme, Weighted, read_once
+from dprct.records import dataclass
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, eager, table
+from tests.queries.of_columns import clipped_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,9 +18,10 @@ from dprct.errors import SchemaError
 from dprct.missing import tagged
 from dprct.privacy.aggregates import _open
 from dprct.queries.counts import cell_counts, one_way_counts
-from dprct.queries.sums import GRID, Clipped, clipped_sums
+from dprct.queries.sums import GRID, Clipped
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, eager
+from tests.queries.of_columns import clipped_sums
 
 NAN, INF = float("nan"), float("inf")
 
