@@ -26,9 +26,9 @@ _HOME = {
     "Custom": "assignment",
     "Factorial": "assignment",
     "Guarantee": "privacy.budget",
-    "Moments": "estimate",
-    "Regression": "estimate",
-    "Release": "release",
+    "Moments": "estimate.moments.results",
+    "Regression": "estimate.moments.declared",
+    "Release": "release.release",
     "Schema": "schema",
     "Simple": "assignment",
     "Table": "results.tables",
@@ -50,15 +50,15 @@ _HOME = {
 
 # methods, written by scripts/registry.py
 _HOME |= {
-    "CATE": "estimate",
-    "Calibrated": "release",
-    "IPW": "estimate",
-    "MVHistogram": "release",
-    "Marginals": "release",
-    "PrivateATE": "estimate",
-    "PrivateAdditive": "estimate",
-    "PrivateMoments": "estimate",
-    "SyntheticControl": "estimate",
+    "CATE": "estimate.cate.model",
+    "Calibrated": "release.calibrated.model",
+    "IPW": "estimate.ipw.model",
+    "MVHistogram": "release.histogram",
+    "Marginals": "release.histogram",
+    "PrivateATE": "estimate.ate.model",
+    "PrivateAdditive": "estimate.additive.model",
+    "PrivateMoments": "estimate.moments.model",
+    "SyntheticControl": "estimate.synthetic_control.model",
 }
 # end of methods
 
@@ -77,13 +77,14 @@ if TYPE_CHECKING:
         Factorial,
         Simple,
     )
-    from dprct.estimate import Moments, Regression
+    from dprct.estimate.moments.declared import Regression
+    from dprct.estimate.moments.results import Moments
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget, Guarantee
-    from dprct.release import Release
+    from dprct.release.release import Release
     from dprct.release.verify import verify
     from dprct.results.balance import balance_table
     from dprct.results.binary import logit, poisson, probit
@@ -96,15 +97,15 @@ if TYPE_CHECKING:
 
     # isort: off
     # methods, written by scripts/registry.py
-    from dprct.estimate import CATE
-    from dprct.release import Calibrated
-    from dprct.estimate import IPW
-    from dprct.release import MVHistogram
-    from dprct.release import Marginals
-    from dprct.estimate import PrivateATE
-    from dprct.estimate import PrivateAdditive
-    from dprct.estimate import PrivateMoments
-    from dprct.estimate import SyntheticControl
+    from dprct.estimate.cate.model import CATE
+    from dprct.release.calibrated.model import Calibrated
+    from dprct.estimate.ipw.model import IPW
+    from dprct.release.histogram import MVHistogram
+    from dprct.release.histogram import Marginals
+    from dprct.estimate.ate.model import PrivateATE
+    from dprct.estimate.additive.model import PrivateAdditive
+    from dprct.estimate.moments.model import PrivateMoments
+    from dprct.estimate.synthetic_control.model import SyntheticControl
     # end of methods
 
 

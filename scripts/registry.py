@@ -24,7 +24,7 @@ _BLOCK = r"(# methods, written by scripts/registry\.py\n).*?( *# end of methods)
 
 def names() -> str:
     """Text of ``dprct/__init__.py``: where each class is, for Python and for types."""
-    rooms = {model.__name__: model.__module__.split(".")[1] for model in STRICT.values()}
+    rooms = {model.__name__: model.__module__.partition(".")[2] for model in STRICT.values()}
     ordered = sorted(rooms)
     homes = "".join(f'    "{name}": "{rooms[name]}",\n' for name in ordered)
     imports = "".join(f"    from dprct.{rooms[name]} import {name}\n" for name in ordered)

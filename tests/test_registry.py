@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dprct
-from dprct import estimate, published, release
+from dprct import published
 from dprct.model import Model, Spec
 from dprct.study.asked import parts_of
 from dprct.study.methods import (
@@ -29,7 +29,7 @@ from scripts import registry
 from tests.contract.registry import SUBJECTS
 from tests.replay.cases import GIVEN
 
-ROOMS = (estimate, published, release)
+ROOMS = (dprct, published)
 DOCS = Path(__file__).parents[1] / "docs"
 PARAM = re.compile(r"^#' @param (\S+)", re.M)
 

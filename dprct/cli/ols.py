@@ -61,7 +61,7 @@ def ols(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compute a regression from released moments, without data; its errors contain the noise."""
-    from dprct.estimate import Moments
+    from dprct.estimate.moments.results import Moments
     from dprct.study.reading import Reading, groups
 
     with working("reading"):

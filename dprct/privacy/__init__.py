@@ -50,86 +50,49 @@ _HOME = {
     "zcdp_rho": "composition",
 }
 
-__all__ = [
-    "Accountant",
-    "Allocation",
-    "AnalyticGaussian",
-    "Budget",
-    "CellCounts",
-    "Charge",
-    "CubeNoise",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Entry",
-    "Guarantee",
-    "HistogramRelease",
-    "IntegerTable",
-    "IntegerVector",
-    "NoiseSource",
-    "NoisyVector",
-    "OneWayHistograms",
-    "OneWayRelease",
-    "Real",
-    "Relation",
-    "SparseHistogram",
-    "StabilityHistogram",
-    "analytic_gaussian",
-    "draw_independent_rows",
-    "draw_rows",
-    "find_ledger",
-    "gdp_delta",
-    "gdp_epsilon",
-    "gdp_mu",
-    "ledger_path",
-    "per_row",
-    "random_part",
-    "ridge_l1",
-    "ridge_l2",
-    "source",
-    "split",
-    "target_l2",
-    "tv_delta",
-    "zcdp_epsilon",
-    "zcdp_rho",
-]
+__all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
-    from dprct.privacy.accountant import Accountant, find_ledger
-    from dprct.privacy.aggregates import CellCounts, IntegerTable, IntegerVector
-    from dprct.privacy.budget import Budget, Guarantee, Real, Relation
-    from dprct.privacy.charges import Entry
-    from dprct.privacy.composition import (
-        Charge,
-        gdp_delta,
-        gdp_epsilon,
-        gdp_mu,
-        per_row,
-        tv_delta,
-        zcdp_epsilon,
-        zcdp_rho,
-    )
-    from dprct.privacy.histograms import (
-        HistogramRelease,
-        OneWayHistograms,
-        OneWayRelease,
-        SparseHistogram,
-        StabilityHistogram,
-        draw_independent_rows,
-        draw_rows,
-    )
-    from dprct.privacy.ledger import ledger_path
-    from dprct.privacy.mechanisms import (
-        Allocation,
-        AnalyticGaussian,
-        CubeNoise,
-        DiscreteGaussian,
-        DiscreteLaplace,
-        NoisyVector,
-        analytic_gaussian,
-        split,
-    )
-    from dprct.privacy.noise import NoiseSource, random_part, source
-    from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, target_l2
+    from dprct.privacy.accountant import Accountant as Accountant
+    from dprct.privacy.accountant import find_ledger as find_ledger
+    from dprct.privacy.aggregates import CellCounts as CellCounts
+    from dprct.privacy.aggregates import IntegerTable as IntegerTable
+    from dprct.privacy.aggregates import IntegerVector as IntegerVector
+    from dprct.privacy.budget import Budget as Budget
+    from dprct.privacy.budget import Guarantee as Guarantee
+    from dprct.privacy.budget import Real as Real
+    from dprct.privacy.budget import Relation as Relation
+    from dprct.privacy.charges import Entry as Entry
+    from dprct.privacy.composition import Charge as Charge
+    from dprct.privacy.composition import gdp_delta as gdp_delta
+    from dprct.privacy.composition import gdp_epsilon as gdp_epsilon
+    from dprct.privacy.composition import gdp_mu as gdp_mu
+    from dprct.privacy.composition import per_row as per_row
+    from dprct.privacy.composition import tv_delta as tv_delta
+    from dprct.privacy.composition import zcdp_epsilon as zcdp_epsilon
+    from dprct.privacy.composition import zcdp_rho as zcdp_rho
+    from dprct.privacy.histograms import HistogramRelease as HistogramRelease
+    from dprct.privacy.histograms import OneWayHistograms as OneWayHistograms
+    from dprct.privacy.histograms import OneWayRelease as OneWayRelease
+    from dprct.privacy.histograms import SparseHistogram as SparseHistogram
+    from dprct.privacy.histograms import StabilityHistogram as StabilityHistogram
+    from dprct.privacy.histograms import draw_independent_rows as draw_independent_rows
+    from dprct.privacy.histograms import draw_rows as draw_rows
+    from dprct.privacy.ledger import ledger_path as ledger_path
+    from dprct.privacy.mechanisms import Allocation as Allocation
+    from dprct.privacy.mechanisms import AnalyticGaussian as AnalyticGaussian
+    from dprct.privacy.mechanisms import CubeNoise as CubeNoise
+    from dprct.privacy.mechanisms import DiscreteGaussian as DiscreteGaussian
+    from dprct.privacy.mechanisms import DiscreteLaplace as DiscreteLaplace
+    from dprct.privacy.mechanisms import NoisyVector as NoisyVector
+    from dprct.privacy.mechanisms import analytic_gaussian as analytic_gaussian
+    from dprct.privacy.mechanisms import split as split
+    from dprct.privacy.noise import NoiseSource as NoiseSource
+    from dprct.privacy.noise import random_part as random_part
+    from dprct.privacy.noise import source as source
+    from dprct.privacy.ridge_sensitivity import ridge_l1 as ridge_l1
+    from dprct.privacy.ridge_sensitivity import ridge_l2 as ridge_l2
+    from dprct.privacy.ridge_sensitivity import target_l2 as target_l2
 
 __getattr__ = names_of(__name__, _HOME)
 

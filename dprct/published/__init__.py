@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 from dprct.lazy import names_of
 
 if TYPE_CHECKING:
-    from dprct.published.allocation import Allocation
-    from dprct.published.base_learners import parallel_delta, parallel_tradeoff
-    from dprct.published.cate import CATE
-    from dprct.published.control_error import ControlError
-    from dprct.published.genmodel import GenModel
-    from dprct.published.histogram import MVHistogram
-    from dprct.published.informed import Hybrid
-    from dprct.published.ipw import IPW
-    from dprct.published.karwa_vadhan import DPRange, DPVariance
-    from dprct.published.sign_risk import SignRisk
-    from dprct.published.synthetic_control import SyntheticControl
-    from dprct.published.textbook import Gaussian, Laplace, RandomizedResponse
+    from dprct.published.allocation import Allocation as Allocation
+    from dprct.published.base_learners import parallel_delta as parallel_delta
+    from dprct.published.base_learners import parallel_tradeoff as parallel_tradeoff
+    from dprct.published.cate import CATE as CATE
+    from dprct.published.control_error import ControlError as ControlError
+    from dprct.published.genmodel import GenModel as GenModel
+    from dprct.published.histogram import MVHistogram as MVHistogram
+    from dprct.published.informed import Hybrid as Hybrid
+    from dprct.published.ipw import IPW as IPW
+    from dprct.published.karwa_vadhan import DPRange as DPRange
+    from dprct.published.karwa_vadhan import DPVariance as DPVariance
+    from dprct.published.sign_risk import SignRisk as SignRisk
+    from dprct.published.synthetic_control import SyntheticControl as SyntheticControl
+    from dprct.published.textbook import Gaussian as Gaussian
+    from dprct.published.textbook import Laplace as Laplace
+    from dprct.published.textbook import RandomizedResponse as RandomizedResponse
 
 _HOME = {
     "Allocation": "allocation",
@@ -41,23 +45,6 @@ _HOME = {
     "parallel_tradeoff": "base_learners",
 }
 
-__all__ = [
-    "CATE",
-    "IPW",
-    "Allocation",
-    "ControlError",
-    "DPRange",
-    "DPVariance",
-    "Gaussian",
-    "GenModel",
-    "Hybrid",
-    "Laplace",
-    "MVHistogram",
-    "RandomizedResponse",
-    "SignRisk",
-    "SyntheticControl",
-    "parallel_delta",
-    "parallel_tradeoff",
-]
+__all__ = sorted(_HOME)
 
 __getattr__ = names_of(__name__, _HOME)

@@ -9,7 +9,7 @@ from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import DprctError, FormulaError, ParameterError, StudyError, marked
-from dprct.estimate.ate import check_relation
+from dprct.estimate.ate.model import check_relation
 from dprct.estimate.effects import levels_of
 from dprct.estimate.experiment import cluster_unit
 from dprct.model import Facts, Spec

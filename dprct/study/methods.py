@@ -1,8 +1,8 @@
 """The methods by their keys: the one registry.
 
-A method is added by its class, whose specification says key, R name and page, by its name in the
-``__init__`` of its room, and by a line here.  Everything that lists methods reads this; a class
-is imported when it is asked for, because no command needs all of them.
+A method is added by its class, whose specification says key, R name and page, and by a line here
+(the papers' algorithms also by their names in :mod:`dprct.published`).  Everything that lists
+methods reads this; a class is imported when it is asked for, because no command needs all of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Methods(Mapping[str, type[AnyModel]]):
 
     def __getitem__(self, key: str) -> type[AnyModel]:
         """Class of one method."""
-        room, name = self._homes[key].split(".")
-        found: type[AnyModel] = getattr(import_module(f"dprct.{room}"), name)
+        room, _, name = f"dprct.{self._homes[key]}".rpartition(".")
+        found: type[AnyModel] = getattr(import_module(room), name)
         return found
 
     def __contains__(self, key: object) -> bool:
@@ -42,17 +42,17 @@ class Methods(Mapping[str, type[AnyModel]]):
 
 
 _FILES = {
-    "calibrated": "release.Calibrated",
-    "mv_histogram": "release.MVHistogram",
-    "marginals": "release.Marginals",
+    "calibrated": "release.calibrated.model.Calibrated",
+    "mv_histogram": "release.histogram.MVHistogram",
+    "marginals": "release.histogram.Marginals",
 }
 _ESTIMATES = {
-    "cate": "estimate.CATE",
-    "ipw": "estimate.IPW",
-    "private_ate": "estimate.PrivateATE",
-    "private_additive": "estimate.PrivateAdditive",
-    "moments": "estimate.PrivateMoments",
-    "synthetic_control": "estimate.SyntheticControl",
+    "cate": "estimate.cate.model.CATE",
+    "ipw": "estimate.ipw.model.IPW",
+    "private_ate": "estimate.ate.model.PrivateATE",
+    "private_additive": "estimate.additive.model.PrivateAdditive",
+    "moments": "estimate.moments.model.PrivateMoments",
+    "synthetic_control": "estimate.synthetic_control.model.SyntheticControl",
 }
 _UNPROMISED = {
     "published_gen_model": "published.GenModel",
@@ -87,7 +87,7 @@ METHODS = Methods({**_FILES, **_UNPROMISED, **_ESTIMATES})
 """What ``[release] method`` of a study file may be."""
 
 BY_NAME = Methods(
-    {home.removeprefix("release.").removeprefix("estimate."): home for home in _EVERY.values()}
+    {home.rpartition(".")[2] if key in _STRICT else home: home for key, home in _EVERY.items()}
 )
 """All methods by the names of their classes below ``dprct``."""
 

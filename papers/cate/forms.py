@@ -16,7 +16,7 @@ import pandas as pd
 
 from dprct.defaults import ADDITIVE_BINS
 from dprct.estimate.additive.terms import terms_of
-from dprct.estimate.cate import CATE
+from dprct.estimate.cate.model import CATE
 from dprct.estimate.cate.release import released
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pandas as pd
 
-from dprct.estimate.additive import PrivateAdditive
+from dprct.estimate.additive.model import PrivateAdditive
 from dprct.estimate.cate.release import partition, sizes_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dprct import plots
 from dprct.disk import atomic_write
-from dprct.estimate.cate import CATE
+from dprct.estimate.cate.model import CATE
 from dprct.published.cate import CATE as Published
 from papers.cate.designs import stream
 from papers.cate.forms import DELTA, framed, schema_of

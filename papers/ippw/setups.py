@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dprct.estimate.ipw import IPW
+from dprct.estimate.ipw.model import IPW
 from dprct.estimate.ipw.release import released
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import analytic_gaussian

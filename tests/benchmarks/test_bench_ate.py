@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.estimate import PrivateATE
+from dprct.estimate.ate.model import PrivateATE
 from dprct.schema import Column, Schema
 
 GROUP = "effect, 1,000,000 rows"

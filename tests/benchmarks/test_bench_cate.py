@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.estimate import CATE
+from dprct.estimate.cate.model import CATE
 from dprct.schema import Column, Schema
 
 GROUP = "effect function, 1,000,000 rows, 20 features"

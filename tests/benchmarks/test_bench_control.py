@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.estimate import SyntheticControl
+from dprct.estimate.synthetic_control.model import SyntheticControl
 
 GROUP = "synthetic control, 1,000 donors, 500 periods"
 T0 = 400

@@ -11,8 +11,9 @@ import pytest
 
 from dprct.assignment import Complete, Simple
 from dprct.errors import ParameterError
-from dprct.estimate import Moments, PrivateMoments
 from dprct.estimate.moments.declared import Regression
+from dprct.estimate.moments.model import PrivateMoments
+from dprct.estimate.moments.results import Moments
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

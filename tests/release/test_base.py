@@ -18,8 +18,8 @@ from dprct.certificate.page import certificate_page
 from dprct.errors import FileError, SimulationError
 from dprct.io.compare import compare
 from dprct.io.stata import read_dta, write_dta
-from dprct.release import Marginals, MVHistogram, Release
-from dprct.release.release import fates_of
+from dprct.release.histogram import Marginals, MVHistogram
+from dprct.release.release import Release, fates_of
 from dprct.release.writing import certificate_paths, check_target, rehearse
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dprct.release import Release
+    from dprct.release.release import Release
     from dprct.schema import Schema
 
     Trial = Callable[..., pd.DataFrame]

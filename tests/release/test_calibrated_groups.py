@@ -19,7 +19,7 @@ from dprct.release.calibrated.groups import Groups, balanced, joined, same_share
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
-    from dprct.release import Release
+    from dprct.release.release import Release
 
 DELTA = 1e-6
 WHOLE = {"missing": ()}

@@ -16,7 +16,7 @@ from dprct.privacy.aggregates import cell_count
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.privacy.noise import source
 from dprct.queries.counts import cell_counts
-from dprct.release import MVHistogram
+from dprct.release.histogram import MVHistogram
 from dprct.schema import Column, Schema, Unit
 from dprct.schema.tables import eager
 from tests.statistical.auditing import AuditResult, lower_bound

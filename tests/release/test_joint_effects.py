@@ -15,7 +15,8 @@ import dprct
 from dprct import Block, Calibrated, Cluster, Complete, Simple, ols, read_dta
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ConfirmationError, ParameterError, SchemaError
-from dprct.estimate.ate import EffectResults, PrivateATEResults
+from dprct.estimate.ate.results import PrivateATEResults
+from dprct.estimate.moments.effects import EffectResults
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import sequential
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from dprct.release import Release
+    from dprct.release.release import Release
     from dprct.schema import Schema
 
     Trial = Callable[..., pd.DataFrame]

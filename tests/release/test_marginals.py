@@ -13,7 +13,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.histograms import OneWayHistograms
 from dprct.privacy.noise import source
 from dprct.queries.counts import one_way_counts
-from dprct.release import Marginals
+from dprct.release.histogram import Marginals
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
 from tests.statistical.auditing import lower_bound

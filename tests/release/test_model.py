@@ -27,7 +27,7 @@ from dprct.privacy.aggregates import cell_count
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import OneWayHistograms, SparseHistogram, StabilityHistogram
-from dprct.release import Marginals, MVHistogram
+from dprct.release.histogram import Marginals, MVHistogram
 from dprct.schema import Column, Schema, Unit
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import ledger_path
-from dprct.release import Marginals, MVHistogram, histogram
+from dprct.release import histogram
+from dprct.release.histogram import Marginals, MVHistogram
 
 if TYPE_CHECKING:
     from pathlib import Path

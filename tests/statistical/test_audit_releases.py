@@ -24,7 +24,7 @@ from tests.statistical.auditing import lower_bound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.estimate.ate import Released
+    from dprct.estimate.ate.release import Released
     from dprct.privacy.histograms import HistogramRelease
 
 ALPHA = 1e-9

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.estimate.synthetic_control.allocation import ControlAllocation
+from dprct.estimate.synthetic_control.model import SyntheticControl
 from dprct.estimate.synthetic_control.release import release_treated
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source

@@ -24,7 +24,7 @@ from scipy import stats
 
 from dprct.encoding import prepared
 from dprct.io.stata import read_dta
-from dprct.release import MVHistogram
+from dprct.release.histogram import MVHistogram
 from dprct.schema.tables import eager
 from dprct.study.ready import read_header
 from dprct.study.study import load_study

@@ -19,7 +19,8 @@ from dprct.io.compare import compare
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
-from dprct.release import Marginals, MVHistogram, histogram
+from dprct.release import histogram
+from dprct.release.histogram import Marginals, MVHistogram
 from dprct.schema import Column, Schema
 from dprct.study.protect import protected
 from dprct.study.ready import (

@@ -14,7 +14,7 @@ from dprct.cli.main import main
 from dprct.errors import ParameterError, SchemaError, StudyError
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.budget import Budget
-from dprct.release import MVHistogram
+from dprct.release.histogram import MVHistogram
 from dprct.schema import Column, Schema
 from dprct.study.draft import draft
 from dprct.study.protect import declared_tables

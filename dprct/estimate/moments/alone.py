@@ -10,11 +10,8 @@ import numpy as np
 from dprct.certificate.valid_declared import ValidRegression
 from dprct.certificate.valid_regressions import terms_of
 from dprct.errors import ParameterError
-from dprct.estimate.moments.declared import DrawnStep, Regression, listed_regressions
-from dprct.estimate.moments.declared_results import DeclaredEstimates
-from dprct.estimate.moments.model import MomentsSpec, drawn_with_steps, everybody_in, facts_of, once
+from dprct.estimate.moments.model import MomentsSpec, everybody_in, once
 from dprct.estimate.moments.one_step import place_of
-from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
 from dprct.formula import parse
 from dprct.records import dataclass
 from dprct.schema.conditions import named, reduced
@@ -22,16 +19,12 @@ from dprct.schema.conditions import named, reduced
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dprct.estimate.moments.declared import Step
+    from dprct.estimate.moments.declared import Regression, Step
+    from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
     from dprct.model import Facts
     from dprct.privacy.mechanisms import Allocation
     from dprct.results.plan import Contents
     from dprct.schema.schema import Schema
-
-__all__ = [
-    "DeclaredEstimates", "DeclaredSpec", "DrawnMoments", "DrawnStep", "MomentsFacts", "Regression",
-    "check_joint", "drawn_with_steps", "facts_of", "levels_of_outcomes", "listed_regressions",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,8 @@ import numpy as np
 
 import dprct
 from dprct.errors import FormulaError, ParameterError
-from dprct.estimate import Moments, PrivateATE
+from dprct.estimate.ate.model import PrivateATE
+from dprct.estimate.moments.results import Moments
 from dprct.formula import names
 from dprct.lazy import pandas as pd
 from dprct.rbridge.api.moments import declared_of, moments_record, public_labels

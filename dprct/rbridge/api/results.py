@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.certificate.certificate import Certificate, digest_of
 from dprct.custodian import RiskReport, UtilityReport
 from dprct.errors import ParameterError, SimulationError
-from dprct.estimate import Moments
+from dprct.estimate.moments.results import Moments
 from dprct.lazy import pandas as pd
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.api.spelling import guarantee_in_r, spelled

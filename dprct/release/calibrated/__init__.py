@@ -1,5 +1,1 @@
 """Calibrated: a synthetic file on which the unchanged regression returns private effects."""
-
-from dprct.release.calibrated.model import Calibrated
-
-__all__ = ["Calibrated"]

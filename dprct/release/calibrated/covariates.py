@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.groups import Design
     from dprct.encoding import Coded
-    from dprct.estimate.ate import EffectResults
+    from dprct.estimate.moments.effects import EffectResults
     from dprct.model import BoundTable
     from dprct.privacy.budget import Budget, Relation
     from dprct.privacy.mechanisms import NoisyVector

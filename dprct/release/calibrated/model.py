@@ -13,31 +13,19 @@ from dprct.assignment.groups import Design, Level, narrow, units_of
 from dprct.certificate.valid_regressions import LONGEST_ERROR, NOT_RELEASED
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import ParameterError
-from dprct.estimate.ate import (
-    BlockRule,
-    Bounds,  # read from annotations
-    DrawnMoments,
-    HiddenOutcome,
-    IndexRule,
-    PrivateATE,
-    UnitRule,
-    drawn_jointly,
-    known_levels,
-    public_facts,
-    results_jointly,
-    results_of,
-    with_pairs,
-)
-from dprct.estimate.ate import released as released_effects
-from dprct.estimate.moments.alone import (
-    DeclaredEstimates,
-    DrawnStep,
-    Regression,  # read from annotations
-    check_joint,
-    drawn_with_steps,
-    facts_of,
-    levels_of_outcomes,
-)
+from dprct.estimate.ate.facts import Bounds, IndexRule  # noqa: TC001 -- read by @checked
+from dprct.estimate.ate.joint import drawn_jointly, known_levels, with_pairs
+from dprct.estimate.ate.joint import results as results_jointly
+from dprct.estimate.ate.model import PrivateATE, public_facts
+from dprct.estimate.ate.release import HiddenOutcome
+from dprct.estimate.ate.release import released as released_effects
+from dprct.estimate.ate.results import results_of
+from dprct.estimate.experiment import BlockRule, UnitRule  # noqa: TC001 -- read by @checked
+from dprct.estimate.moments.alone import check_joint, levels_of_outcomes
+from dprct.estimate.moments.declared import DrawnStep, Regression
+from dprct.estimate.moments.declared_results import DeclaredEstimates
+from dprct.estimate.moments.model import drawn_with_steps, facts_of
+from dprct.estimate.moments.release import DrawnMoments
 from dprct.lazy import pandas as pd
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
@@ -82,7 +70,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.certificate.valid_regressions import Validity
-    from dprct.estimate.ate import AnyOutcome, Released
+    from dprct.estimate.ate.release import AnyOutcome, Released
     from dprct.model import Paid
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation

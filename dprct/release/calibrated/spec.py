@@ -15,26 +15,15 @@ from dprct.assignment.groups import (
 )
 from dprct.defaults import COVARIATE_SHARE, MOMENT_SHARE, VALID_LEVELS
 from dprct.errors import DprctError, ParameterError
-from dprct.estimate.ate import (
-    ATEAllocation,
-    ATESpec,
-    BlockRule,
-    Bounds,  # read from annotations
-    IndexRule,
-    Outcome,
-    UnitRule,
-    blocks_of,
-    blocks_of_levels,
-    check_relation,
-    levels_of,
-    promise_of,
-    smallest_arm,
-)
-from dprct.estimate.moments.alone import (
-    DeclaredSpec,
-    Regression,  # read from annotations
-    listed_regressions,
-)
+from dprct.estimate.ate.facts import Bounds, IndexRule  # noqa: TC001 -- read by @checked
+from dprct.estimate.ate.joint import blocks_of_levels, smallest_arm
+from dprct.estimate.ate.model import ATESpec, check_relation
+from dprct.estimate.ate.plan import promise_of
+from dprct.estimate.ate.release import ATEAllocation, Outcome
+from dprct.estimate.effects import levels_of
+from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of
+from dprct.estimate.moments.alone import DeclaredSpec
+from dprct.estimate.moments.declared import Regression, listed_regressions
 from dprct.io.stata.files import check_header
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.composition import sequential
@@ -64,8 +53,8 @@ from dprct.schema.schema import check_fixed_before
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dprct.estimate.ate import ATEFacts
-    from dprct.estimate.moments.alone import MomentsFacts
+    from dprct.estimate.ate.facts import ATEFacts
+    from dprct.estimate.moments.release import MomentsFacts
     from dprct.model import Facts
     from dprct.privacy.budget import Guarantee, Relation
     from dprct.privacy.mechanisms import Mechanism

@@ -18,7 +18,7 @@ from dprct.errors import (
     ParameterError,
     SchemaError,
 )
-from dprct.estimate.ate import PrivateATE
+from dprct.estimate.ate.model import PrivateATE
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.schema import Column

@@ -14,7 +14,7 @@ from scipy import stats
 
 from dprct.assignment import Block, Cluster
 from dprct.errors import ParameterError
-from dprct.estimate.ate import PrivateATE
+from dprct.estimate.ate.model import PrivateATE
 from dprct.estimate.ate.release import CountedOutcome, Released, drawn_alone, mechanisms_of
 from dprct.estimate.contrasts import arm_contrasts
 from dprct.privacy.noise import source

@@ -15,7 +15,7 @@ from scipy import stats
 
 from dprct.assignment import Complete, Simple
 from dprct.errors import ParameterError
-from dprct.estimate.ate import PrivateATE
+from dprct.estimate.ate.model import PrivateATE
 from dprct.estimate.ate.release import HiddenOutcome, Released, drawn_alone, mechanisms_of
 from dprct.estimate.contrasts import arm_contrasts
 from dprct.estimate.noise_law import quantile

@@ -13,8 +13,8 @@ import pytest
 
 from dprct.assignment import Complete
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.facts import Linear, indexes_of, pilot_index
+from dprct.estimate.ate.model import PrivateATE
 from dprct.io.formats import is_file
 from dprct.schema import Column, Schema
 

@@ -15,7 +15,8 @@ from scipy import stats
 import dprct
 from dprct import Accountant, Budget, Column, PrivateATE, PrivateMoments, Schema
 from dprct.errors import ParameterError
-from dprct.estimate.ate import EffectResults, joint
+from dprct.estimate.ate import joint
+from dprct.estimate.moments.effects import EffectResults
 from dprct.model import Paid
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms, observed_together

@@ -12,7 +12,7 @@ import dprct.model
 from dprct import PrivateATE
 from dprct.assignment import Complete, Simple
 from dprct.errors import LedgerError, ModelPicklingError
-from dprct.estimate.ate import Released, released
+from dprct.estimate.ate.release import Released, released
 from dprct.model import BoundTable, revived, saved
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget

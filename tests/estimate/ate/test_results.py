@@ -12,7 +12,8 @@ import pytest
 
 from dprct.assignment import Block, Complete, Factorial, Simple
 from dprct.errors import ParameterError
-from dprct.estimate.ate import ATEFacts, PrivateATE
+from dprct.estimate.ate.facts import ATEFacts
+from dprct.estimate.ate.model import PrivateATE
 from dprct.estimate.ate.release import Outcome, Released
 from dprct.estimate.ate.results import results_of, tabulated
 from dprct.estimate.contrasts import Contrast, arm_contrasts, contrasts_of, parse_contrast

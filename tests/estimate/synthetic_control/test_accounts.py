@@ -12,7 +12,7 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent, pld, rdp
 
 from dprct import Accountant, Budget
 from dprct.errors import LedgerError, ParameterError
-from dprct.estimate.synthetic_control import SyntheticControl
+from dprct.estimate.synthetic_control.model import SyntheticControl
 from dprct.privacy.composition import gdp_epsilon, root, zcdp_epsilon
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
 from dprct.schema import Column, Schema

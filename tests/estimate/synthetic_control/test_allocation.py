@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
-from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.estimate.synthetic_control import allocation as allocating
 from dprct.estimate.synthetic_control.allocation import (
     COMPOSED,
@@ -21,7 +20,7 @@ from dprct.estimate.synthetic_control.allocation import (
     mechanisms_of,
     placebo_name,
 )
-from dprct.estimate.synthetic_control.model import shares_of
+from dprct.estimate.synthetic_control.model import SyntheticControl, shares_of
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import gdp_delta, gdp_mu, tv_delta, zcdp_delta, zcdp_rho

@@ -10,7 +10,7 @@ import pytest
 
 from dprct import published
 from dprct.errors import ModelPicklingError, ParameterError
-from dprct.estimate.synthetic_control import SyntheticControl
+from dprct.estimate.synthetic_control.model import SyntheticControl
 from dprct.estimate.synthetic_control.panel import OfArrays
 
 X, Y = np.full((3, 5), 0.5), np.full(5, 0.25)

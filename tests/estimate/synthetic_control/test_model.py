@@ -15,7 +15,7 @@ import pytest
 
 import dprct
 from dprct.errors import BudgetError, ModelPicklingError, ParameterError
-from dprct.estimate.synthetic_control import SyntheticControl
+from dprct.estimate.synthetic_control.model import SyntheticControl
 from dprct.estimate.synthetic_control.release import usable
 
 Array = np.ndarray[Any, Any]

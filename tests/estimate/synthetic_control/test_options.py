@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.synthetic_control import SyntheticControl
-from dprct.estimate.synthetic_control.model import penalty_of, placebos_of, shares_of
+from dprct.estimate.synthetic_control.model import (
+    SyntheticControl,
+    penalty_of,
+    placebos_of,
+    shares_of,
+)
 from dprct.estimate.synthetic_control.panel import panel_of_arrays, scale_of
 from dprct.privacy.budget import Budget
 from dprct.schema import Column

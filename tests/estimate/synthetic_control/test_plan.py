@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprct.estimate.synthetic_control import SyntheticControl
+from dprct.estimate.synthetic_control.model import SyntheticControl
 from dprct.privacy.budget import Budget
 
 X = np.add.outer(np.linspace(-0.4, 0.4, 20), np.linspace(0, 0.1, 8))

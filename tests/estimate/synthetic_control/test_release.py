@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from dprct import Budget
 from dprct.estimate.noise_law import PathNoise
-from dprct.estimate.synthetic_control import SyntheticControl
+from dprct.estimate.synthetic_control.model import SyntheticControl
 from dprct.estimate.synthetic_control.release import (
     Series,
     UnitRelease,

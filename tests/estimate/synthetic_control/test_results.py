@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.synthetic_control import SyntheticControl, SyntheticControlResults
+from dprct.estimate.synthetic_control.model import SyntheticControl
 from dprct.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from dprct.estimate.synthetic_control.results import SyntheticControlResults
 
 
 def fitted(epsilon: float = 30, **options: Any) -> SyntheticControlResults:
