@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import duckdb
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from dprct.queries.sums import GRID, Arms, Combinations, added, by_cell, square_sums
+from dprct.queries import together
+from dprct.queries.sums import GRID, Arms, Asked, Combinations, added, by_cell, square_sums
 from dprct.schema import Column
-from dprct.schema.tables import eager, table
+from dprct.schema.tables import Counted, eager, table
+
+if TYPE_CHECKING:
+    import pytest
 
 Y = Column("y", bounds=(0.0, 1.0), missing=(".",))
 
@@ -47,3 +53,20 @@ def test_cells_are_found_again_by_their_combination() -> None:
     key = lambda part: part.cell  # noqa: E731
     assert sorted(counted, key=key) == sorted(expected, key=key)
     assert sum(part.n for part in by_cell(eager(data), Y, in_memory, with_value=True)) == 3
+
+
+def test_squares_of_many_rows_are_added_in_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = together._FEW
+    assert (few - 1) * max(together._MIDDLE, GRID - together._MIDDLE) ** 2 < 2**63 <= few * GRID**2
+    rng = np.random.default_rng(2)
+    data = pl.DataFrame({"y": [*rng.uniform(size=50), 0.0, 1.0], "t": [0, 1] * 26})
+    counted = Counted(52, legal=True, keys=("t",), groups={(0,): (26,), (1,): (26,)})
+    asked = Asked(Column("y", bounds=(0.0, 1.0), missing=()))
+
+    def found() -> list[tuple[tuple[object, ...], int, int, int]]:
+        sums = together.summed(table(data.lazy()), {"t": nw.col("t")}, [asked], counted)
+        return sorted(sums.groups[asked])
+
+    in_one = found()
+    monkeypatch.setattr(together, "_FEW", 0)
+    assert in_one == found()
