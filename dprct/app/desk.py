@@ -314,7 +314,8 @@ class Desk:
             own = chosen(before, now.header)
             followed = _implied(before, now, own)
             document = copy.deepcopy(before)
-            for change in sorted(changes, key=_is_no_method):
+            # the method is changed before its own sections are
+            for change in sorted(changes, key=lambda one: one.get("at") != ["release", "method"]):
                 _change(document, change, self._put_aside, followed)
             _check_by_itself(before, document)
             self._check_columns(now.header, document, before, changes)
@@ -669,11 +670,6 @@ def _check_by_itself(before: Mapping[str, Any], document: Mapping[str, Any]) -> 
         except DprctError:
             return
         raise
-
-
-def _is_no_method(change: Mapping[str, Any]) -> bool:
-    """The method is changed before its own sections are."""
-    return change.get("at") != ["release", "method"]
 
 
 def _change(

@@ -122,7 +122,8 @@ def section_value(kind: type[Any], key: str, typed: str) -> Any:
 def _section_value(kinds: Kinds, key: str, typed: str) -> Any:
     if any(kind.name == "Mapping" for kind in kinds) and (named := _by_name(typed)):
         return named
-    if _takes_pairs(kinds) and "&" in typed:
+    of_pairs = any(k.name in LISTS and k.items and k.items[0][0].name in LISTS for k in kinds)
+    if of_pairs and "&" in typed:
         return [[one.strip() for one in part.split("&")] for part in typed.split(";")]
     takes_text = any(kind.name == "str" or kind.choices for kind in kinds)
     takes_list = any(kind.name in LISTS for kind in kinds)
@@ -136,10 +137,6 @@ def _section_value(kinds: Kinds, key: str, typed: str) -> Any:
     if takes_list:
         return _listed(typed.strip("[]"))
     raise StudyError(f"{key} cannot be read; {STUDY_FILE.asks(kinds)}")
-
-
-def _takes_pairs(kinds: Kinds) -> bool:
-    return any(k.name in LISTS and k.items and k.items[0][0].name in LISTS for k in kinds)
 
 
 _NAMED = re.compile(r"\s*([\w.]+):\s+(.+)")

@@ -104,7 +104,8 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
 
     def file(name: str, kind: str) -> Callable[[Request], Response]:
         def answer(_request: Request) -> Response:
-            return Response(_asset(name), media_type=kind)
+            page = resources.files("dprct.app").joinpath("page", name)
+            return Response(page.read_text("utf-8"), media_type=kind)
 
         return answer
 
@@ -240,10 +241,6 @@ class _Guarded:
             await answer({"type": "http.response.body", "body": b""})
             return
         await self.inner(scope, receive, answer)
-
-
-def _asset(name: str) -> str:
-    return resources.files("dprct.app").joinpath("page", name).read_text("utf-8")
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:

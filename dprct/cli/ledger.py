@@ -115,9 +115,11 @@ def _text(found: Accountant, certified: dict[str, str], wrong: list[str]) -> str
         rows.append(_row(entry, _WORDS[state].format(file=name, entry=entry.id)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    why = found.separate
+    separate = [] if why is None else [f"a budget of its own, because: {why}"]
     changes = [f"data file: {c['note']} ({c['when']})" for c in found.to_dict()["contents"]]
     return "\n".join([*about, *(lines if found.ledger else ["no entries"]), *changes,
-                      *_separate(found), f"head: {found.head}", *wrong])  # fmt: skip
+                      *separate, f"head: {found.head}", *wrong])  # fmt: skip
 
 
 def _row(entry: Entry, state: str) -> tuple[str, ...]:
@@ -133,10 +135,6 @@ def _row(entry: Entry, state: str) -> tuple[str, ...]:
         unit_words(entry.unit, entry.unit_id, entry.max_rows),
         state,
     )
-
-
-def _separate(found: Accountant) -> list[str]:
-    return [] if found.separate is None else [f"a budget of its own, because: {found.separate}"]
 
 
 def _plain(budget: Budget) -> dict[str, str]:

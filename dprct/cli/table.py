@@ -117,7 +117,9 @@ def table(
         if form in (_Format.latex, _Format.csv) and len(study.tables) > 1:
             say(form.comment(name))
         made = _without_guarantee(made) if no_guarantee else made
-        shown = _watermarked(made) if on is On.confidential else made
+        shown = made
+        if on is On.confidential:  # among its own notes, so that a copied table keeps the warning
+            shown = replace(made, notes=(WATERMARK, *made.notes)).styled(notes=True)
         if docx is None:
             say(form.table(shown))
             continue
@@ -166,11 +168,6 @@ def _without_guarantee(made: ITTTable) -> ITTTable:
     """Return the table without the lines of its guarantee; the other notes stay."""
     lines = str(made.guarantee).splitlines()
     return replace(made, notes=tuple(note for note in made.notes if note not in lines))
-
-
-def _watermarked(made: ITTTable) -> ITTTable:
-    """Return the table with the warning among its own notes: a copied table keeps it."""
-    return replace(made, notes=(WATERMARK, *made.notes)).styled(notes=True)
 
 
 def _check(expect: Path, study: str, made: Mapping[str, ITTTable], form: _Format) -> None:

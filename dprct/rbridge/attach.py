@@ -97,7 +97,8 @@ def _rinterface(*, hosted: bool) -> Any:
         if situation.get_r_home() is None:
             raise BridgeError("no R was found; install R, or put it on the PATH")
         # R has set its own library path already; asking a child takes a second
-        given: Any = {"r_ld_library_path_from_subprocess": _library_path} if hosted else {}
+        path = os.environ.get("LD_LIBRARY_PATH", "")
+        given: Any = {"r_ld_library_path_from_subprocess": lambda _: path} if hosted else {}
         with patch.multiple(situation, **given) if given else contextlib.nullcontext():
             if hosted:
                 gil.hold()
@@ -106,10 +107,6 @@ def _rinterface(*, hosted: bool) -> Any:
         raise
     except Exception as error:  # cffi's own class where a symbol of R is missing
         raise BridgeError(_misfit(error)) from error
-
-
-def _library_path(_home: str) -> str:
-    return os.environ.get("LD_LIBRARY_PATH", "")
 
 
 def _misfit(error: Exception) -> str:

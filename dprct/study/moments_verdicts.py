@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dprct.dofile import Regression
-    from dprct.estimate.moments.declared import Regression as Asked
-    from dprct.estimate.moments.declared import Step
     from dprct.estimate.moments.model import MomentsSpec
     from dprct.estimate.moments.results import Moments
     from dprct.schema.schema import Schema
@@ -115,7 +113,10 @@ class Served:
                     s.counted,
                     s.two_ways,
                 )
-                for s in (*spec.steps(schema), *(_as_step(*x) for x in spec.stages(schema)))
+                for s in (
+                    *spec.steps(schema),
+                    *(replace(x, regression=one) for one, x, _ in spec.stages(schema)),
+                )
             ),
             withheld=spec.withheld(schema),
             models=planned_models(spec),
@@ -558,11 +559,6 @@ def _meaning(formula: str, twos: Collection[str] = ()) -> tuple[object, ...]:
     )
     moved = parsed.endogenous, frozenset(frozenset(term) for term in parsed.instruments)
     return tuple(parsed.outcome_names), terms, moved
-
-
-def _as_step(regression: Asked, reduced: Step, _: Step) -> Step:
-    """Regression with an instrument as if one step served it."""
-    return replace(reduced, regression=regression)
 
 
 def counts_effects(row: Regression) -> bool:

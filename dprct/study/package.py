@@ -76,7 +76,7 @@ from dprct.study.ready import read_header
 from dprct.study.verdicts import of_moments, of_table, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dprct.certificate.certificate import Certificate
     from dprct.study.do_files import Others
@@ -138,7 +138,9 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     public, unread = (
         [_in_folder(name, root, home) for name in some] for some in (spec.public, spec.unread)
     )
-    public += _merged_within(root, studies)
+    whole = root.resolve()  # and the files of public facts that studies merge, those within it
+    merged = (file.path.resolve() for one in studies for file in one.public_files)
+    public += [path.relative_to(whole).as_posix() for path in merged if path.is_relative_to(whole)]
     folder = folder_of(root, public, headers, study.unit.id, unread)
     held = tuple(_held(one, root, headers, first=one is study) for one in studies)
     profile = _check_names(held, folder)
@@ -181,13 +183,6 @@ def _in_folder(name: str, root: Path, home: Path) -> str:
     own = PurePosixPath(os.path.relpath(home / path, root).replace(os.sep, "/"))
     found = ".." not in own.parts and os.path.lexists(root / own)
     return (own if found else path).as_posix()
-
-
-def _merged_within(root: Path, studies: Sequence[Study]) -> Iterator[str]:
-    """Yield the files of public facts that studies merge, those in the replication folder."""
-    for file in (file for one in studies for file in one.public_files):
-        if file.path.resolve().is_relative_to(root.resolve()):
-            yield file.path.resolve().relative_to(root.resolve()).as_posix()
 
 
 def _check_has_file(study: Study) -> None:

@@ -138,7 +138,8 @@ def prefilled(
     known |= {*names.values()}
     rows = [on_derived(row, names, {*treatments} or set(columns)) for row in rows]
     rows = _products_told(rows, known)
-    experiment = [row for row in rows if row.treatments and _is_plain_linear(row, known)]
+    linear = (row for row in rows if row.treatments and row.command in LEAST_SQUARES)
+    experiment = [row for row in linear if _is_of_column(row, known)]
     margins = [
         row
         for row in rows
@@ -258,11 +259,6 @@ def _words(rows: Iterable[Regression]) -> set[str]:
         found |= {name for word in words for name in bare_names(word)}
         found |= set(re.findall(r"[A-Za-z_]\w*", f"{row.sample} {row.weights} {row.groups}"))
     return found
-
-
-def _is_plain_linear(row: Regression, known: set[str]) -> bool:
-    """Whether a least-squares regression has a column of the file itself on its left."""
-    return row.command in LEAST_SQUARES and _is_of_column(row, known)
 
 
 def _is_of_column(row: Regression, known: set[str]) -> bool:
@@ -394,7 +390,8 @@ def _once(
     cluster = next((row.cluster for row in rows if row.cluster), ())
     own = COMMANDS if family else LEAST_SQUARES
     classical = all(row.vce == "classical" and row.command in own for row in rows)
-    crossed = any(_is_crossed(word, row) for row in rows for word in row.regressors)
+    treated = ((word, row) for row in rows for word in row.regressors if word in row.treatments)
+    crossed = any("#" in word or word in row.derived for word, row in treated)
     # classical errors of these are not offered, but where they are the inverse information
     if weights or (crossed and not family):
         classical = False
@@ -409,11 +406,6 @@ def _once(
         crossed and not family,
         family,
     )
-
-
-def _is_crossed(word: str, row: Regression) -> bool:
-    """Whether a word is a product of treatment."""
-    return word in row.treatments and ("#" in word or word in row.derived)
 
 
 def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] | None:

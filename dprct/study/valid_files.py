@@ -28,7 +28,7 @@ from dprct.results.ols import ols
 from dprct.schema.conditions import in_signs, named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -128,7 +128,12 @@ def shown_regressions(valid: Validity, data: pd.DataFrame, schema: Schema) -> It
         formula = f"{_quoted(outcome)} ~ {' + '.join(map(_spelt, terms))}"
         try:
             fit = ols(formula, _rows(data, where), schema, valid.cov_type, valid.cluster)
-            names = [name for arm in arms for name in _coefficients(arm, fit.params.index)]
+            # of a column that holds the group, a coefficient for each of its levels
+            names = [
+                name
+                for arm in arms
+                for name in [x for x in fit.params.index if x.startswith(f"{arm}[")] or [arm]
+            ]
             numbers = {name: (float(fit.params[name]), float(fit.bse[name])) for name in names}
         except (DprctError, KeyError):  # an arm that this file cannot tell from another
             continue
@@ -143,11 +148,6 @@ def shown_regressions(valid: Validity, data: pd.DataFrame, schema: Schema) -> It
             continue
         found = float(two.params[taken]), float(two.bse[taken])
         yield Shown(outcome, (arm, *part), {taken: found}, taken=taken)
-
-
-def _coefficients(arm: str, names: Iterable[str]) -> list[str]:
-    """Coefficients of an arm: of a column that holds the group, one for each of its levels."""
-    return [name for name in names if name.startswith(f"{arm}[")] or [arm]
 
 
 def _every(

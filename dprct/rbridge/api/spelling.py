@@ -60,25 +60,16 @@ def spelled(
     }
     if isinstance(read, pd.Series):
         also["estimated"] = named(read)
-    return in_r_words(
-        replace(
-            result,
-            params=named(result.params),
-            cov=named(named(result.cov).T).T,
-            bse_noise=None if noise is None else named(noise),
-            layout=tuple(one(name) for name in result.layout),
-            formula=asked.get("formula", result.formula),
-            **also,
-        )
-    )
-
-
-def in_r_words(result: Any) -> Any:
-    """Return a result whose notes and guarantee speak R."""
     return replace(
         result,
         notes=tuple(map(r_words, result.notes)),
         guarantee=guarantee_in_r(result.guarantee),
+        params=named(result.params),
+        cov=named(named(result.cov).T).T,
+        bse_noise=None if noise is None else named(noise),
+        layout=tuple(one(name) for name in result.layout),
+        formula=asked.get("formula", result.formula),
+        **also,
     )
 
 

@@ -131,7 +131,8 @@ def schema_of(
 def fact_to_r(schema: Schema, column: Column) -> Any:
     """Facts that ``make_frame`` of bridge.R needs to dress a column as haven does."""
     labels = schema.labels_of(column.name)
-    codes = [_code_value(code) for code in labels] if not column.is_text else []
+    codes = [tagged(code_number(code))[()] if isinstance(code, str) else np.float64(code)
+             for code in labels] if not column.is_text else []  # fmt: skip
     return named_list(
         {
             "date": short_texts([_calendar(column)]),
@@ -141,10 +142,6 @@ def fact_to_r(schema: Schema, column: Column) -> Any:
             "label_texts": texts_to_r([shown(words) for words in labels.values()], "a label"),
         }
     )
-
-
-def _code_value(code: Code) -> Any:
-    return tagged(code_number(code))[()] if isinstance(code, str) else np.float64(code)
 
 
 def _calendar(column: Column) -> str:

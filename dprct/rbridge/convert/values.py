@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import threading
 from collections.abc import Mapping
 from dataclasses import field
@@ -172,7 +171,9 @@ def _elements(sexp: Any, kind: str, classes: list[str | None]) -> Any:
         return unpacked(call_r(session.function("pack_text"), sexp)).tolist()
     values = view(sexp).copy()
     if "Date" in classes:
-        return [None if _is_na(x) else _EPOCH + dt.timedelta(days=float(x)) for x in values]
+        none = np.isnan(values) | (values == INTEGER_NA)
+        return [None if no else _EPOCH + dt.timedelta(days=float(x))
+                for x, no in zip(values, none, strict=True)]  # fmt: skip
     missing = values == INTEGER_NA if kind != "double" else np.zeros(len(values), bool)
     if kind == "logical":
         if missing.any():
@@ -183,10 +184,6 @@ def _elements(sexp: Any, kind: str, classes: list[str | None]) -> Any:
     if len(values) == 1:
         return [None]
     return np.where(missing, tagged(0), values)
-
-
-def _is_na(value: float) -> bool:
-    return math.isnan(value) or value == INTEGER_NA
 
 
 def _scalar(value: Any) -> Any:
