@@ -70,6 +70,8 @@ class Checked:
 
 
 def _check_methods(one: type, *, constructor: bool = True) -> None:
+    if constructor:
+        inspect.getattr_static(one, "__init__").__get__(None, one)  # of a postponed dataclass: made
     for name, member in list(vars(one).items()):
         if name.startswith("_") and not (constructor and name == "__init__"):
             continue
