@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import os
 import re
 import sys
@@ -184,7 +185,9 @@ LATER = "since a later version"
 
 def is_no_table(value: object) -> bool:
     """Whether a value is anything but a table of data."""
-    return not (hasattr(value, "columns") or len(getattr(value, "shape", ())) > 1)
+    shape = getattr(value, "shape", ())
+    of_rows = hasattr(type(value), "columns")  # asking a lazy frame itself would plan its query
+    return not (of_rows or (isinstance(shape, tuple) and len(shape) > 1))
 
 
 def _is_path(value: object) -> bool:
@@ -212,7 +215,11 @@ def _is_int(value: object) -> bool:
     shape: object = getattr(value, "shape", None)
     if isinstance(value, bool) or shape:
         return False
-    return hasattr(value, "__index__") and not isinstance(value, type)
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
 
 
 def _is_float(value: object) -> bool:
@@ -505,7 +512,7 @@ def _of_python(value: Any) -> Iterable[Any] | None:
         return (value,)
     if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
         return None
-    if not is_no_table(value):
+    if not is_no_table(value) or getattr(value, "shape", None) == ():
         return None
     return value if hasattr(value, "__len__") else ()
 

@@ -26,6 +26,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.roots import root
 from dprct.lazy import special
 from dprct.records import dataclass
+from dprct.results.base import checked_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -455,9 +456,7 @@ def correction_bounds(rho: float, alpha: float, size: int = 1) -> tuple[float, f
 def _checked(rho: float, alpha: float) -> tuple[float, float]:
     if not 0 < rho <= LARGEST_RHO:
         raise ParameterError(f"``rho={rho:g}`` is outside (0, {LARGEST_RHO:g}]; lower epsilon")
-    if not 0 < alpha < 1:
-        raise ParameterError(f"``alpha={alpha:g}`` is outside (0, 1); give a number such as 0.05")
-    return float(rho), float(alpha)
+    return float(rho), checked_alpha(alpha)
 
 
 @lru_cache(maxsize=4096)

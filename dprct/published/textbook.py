@@ -248,7 +248,11 @@ class RandomizedResponse:
             raise ParameterError(f"``levels={given(levels)}``; give a list, such as ``[0, 1]``")
         found = tuple(levels)
         missing = any(one is None or one != one for one in found)
-        if len(found) < 2 or len(set(found)) < len(found) or missing:
+        try:
+            apart = len(set(found))
+        except TypeError:  # lists, for example
+            apart = 0
+        if len(found) < 2 or apart < len(found) or missing:
             raise ParameterError("levels are fewer than two, repeated or missing; list each once")
         object.__setattr__(self, "budget", Budget.asked(epsilon))
         object.__setattr__(self, "levels", found)

@@ -8,6 +8,8 @@ from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
+import numpy as np
+
 from dprct.arguments import checked, listed_names
 from dprct.certificate.certificate import (
     NO_GUARANTEE_LABEL,
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
@@ -527,6 +528,13 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         self._public = Packed({name: values_of(schema, here, name) for name in public})
         check_sample(schema, self._public)
         return here
+
+    def _is_coded(self, name: str) -> bool:
+        """Whether a public column holds other numbers than 0 and 1."""
+        values = self._public.get(name)
+        if values is None or values.dtype.kind != "f":
+            return False
+        return not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all()
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:

@@ -13,6 +13,7 @@ import os
 import re
 import warnings
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -164,17 +165,27 @@ def caution(stacklevel: int = 3) -> None:
     warnings.warn(CAUTION, DprctWarning, stacklevel=stacklevel)
 
 
+_SMALLEST = 1e-12
+"""Size of a test; intervals of smaller ones cannot be told from numbers of 16 digits."""
+
+
 def checked_alpha(alpha: object) -> float:
-    """Return the size of a test; refuse one that is not between 0 and 1.
+    """Return the size of a test; refuse one that is not between 0 and 1, or next to either.
 
     Examples
     --------
     >>> checked_alpha(0.05)
     0.05
     """
-    if isinstance(alpha, (int, float)) and 0 < alpha < 1:
+    if (
+        isinstance(alpha, (int, float, Fraction, np.floating))
+        and _SMALLEST <= alpha <= 1 - _SMALLEST
+    ):
         return float(alpha)
-    raise ParameterError(f"``alpha={given(alpha)}``; give a number between 0 and 1 such as 0.05")
+    raise ParameterError(
+        f"``alpha={given(alpha)}``; give a number between 0 and 1 such as 0.05, and at least "
+        f"{_SMALLEST:g} from both"
+    )
 
 
 def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:
@@ -474,7 +485,8 @@ class LinearResults(Shown):
         return pd.Series(values, index=self.params.index)
 
     def _columns(self, alpha: float) -> list[NumberColumn]:
-        low, high = f"[{alpha / 2:.4g}", f"{1 - alpha / 2:.4g}]"
+        size = checked_alpha(alpha)
+        low, high = f"[{size / 2:.4g}", f"{1 - size / 2:.4g}]"
         columns = [
             NumberColumn("estimate", "coef"),
             NumberColumn("std.error", "std err"),

@@ -16,6 +16,7 @@ from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.schema.columns import Code, Column, FileFacts, date_kind, shown
 from dprct.schema.schema import Schema
+from dprct.schema.tables import check_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -246,6 +247,8 @@ def decode(schema: Schema, data: pd.DataFrame) -> pd.DataFrame:
     for name in schema.names:
         if name not in data.columns:
             raise ColumnError.unknown(name, data.columns, "the data")
+    if not data.columns.is_unique:
+        check_once([str(name) for name in data.columns])
     return pd.DataFrame(
         {column.name: _decoded(schema, column, data[column.name]) for column in schema.columns},
         index=data.index,

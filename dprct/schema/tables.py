@@ -210,7 +210,7 @@ def _check_names(frame: nw.LazyFrame[Any]) -> None:
         return
     with asking(frame, "names of columns"):
         names = list(frame.to_native().columns)  # each as often as it is there
-    _check_once(names)
+    check_once(names)
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.casefold(), name)
@@ -221,7 +221,8 @@ def _check_names(frame: nw.LazyFrame[Any]) -> None:
             )
 
 
-def _check_once(names: Sequence[str]) -> None:
+def check_once(names: Sequence[str]) -> None:
+    """Refuse names of which one stands twice."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SchemaError(f"columns named twice: {', '.join(twice)}; give every column its name")

@@ -18,7 +18,7 @@ from dprct.schema import conditions
 from dprct.study.sections import section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     import pandas as pd
@@ -138,6 +138,15 @@ class TableSpec:
     def without_information(self, fates: Mapping[str, str]) -> list[str]:
         """Return the columns that the table needs and a file of these fates holds nothing of."""
         return [name for name in self.columns() if fates.get(name) not in _CARRIES]
+
+    def not_arms(self, is_coded: Callable[[str], bool]) -> list[str]:
+        """Arms that are none, in words: of which it is public that they hold other codes."""
+        return [
+            f"[[table]] {self.name!r}: arm {name!r} holds numbers other than 0 and 1; give one "
+            "such column per arm"
+            for name in (*self.arms, self.control)
+            if name is not None and is_coded(name)
+        ]
 
     def problems(self, known: Sequence[str], text: Container[str] = ()) -> list[str]:
         """Columns that cannot make the table, in words: some of the file's hold ``text``."""

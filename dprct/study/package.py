@@ -187,21 +187,8 @@ def _in_folder(name: str, root: Path, home: Path) -> str:
 
 def _check_has_file(study: Study) -> None:
     """Refuse a study that makes neither a protected file of Stata nor released moments."""
-    method = study.release.method
-    if not study.is_packed:
-        lacks = "has no privacy guarantee" if not study.promises else (
-            "makes neither a protected file nor released moments"
-        )  # fmt: skip
-        raise StudyError(
-            f"[release] method = {method!r} {lacks}, and a package has one of these in the place "
-            'of the confidential file; take method = "calibrated" for a file that returns effects, '
-            'or method = "moments" for the regressions themselves'
-        )
-    if study.data.suffix.lower() != ".dta":
-        raise StudyError(
-            f"data = {study.data.name!r} is not a Stata file, and a package is for "
-            "do-files; convert it first (dprct convert)"
-        )
+    if why := study.unpackable:
+        raise StudyError(why)
 
 
 def _held(study: Study, root: Path, headers: Mapping[Path, Sequence[str]], *, first: bool) -> Held:

@@ -293,6 +293,23 @@ class Study:
         return self.promises and (self.makes_file or self.release.method == "moments")
 
     @property
+    def unpackable(self) -> str | None:
+        """Why a package can hold nothing that the study makes, whatever its folder; None if not."""
+        if self.is_packed:
+            return None if self.data.suffix.lower() == ".dta" else (
+                f"data = {self.data.name!r} is not a Stata file, and a package is for do-files; "
+                "save it as a .dta file first"
+            )  # fmt: skip
+        lacks = "has no privacy guarantee" if not self.promises else (
+            "makes neither a protected file nor released moments"
+        )  # fmt: skip
+        return (
+            f"[release] method = {self.release.method!r} {lacks}, and a package has one of these "
+            'in the place of the confidential file; take method = "calibrated" for a file that '
+            'returns effects, or method = "moments" for the regressions themselves'
+        )
+
+    @property
     def protected(self) -> Unit:
         """Who is protected by the promise of the method."""
         return self.asked.protects(Schema((), unit=self.unit))
@@ -475,6 +492,8 @@ class Study:
             unknown = ColumnError.unknown(self.unit.id, header.names, "the file")
             found.append(f"[unit] id: {unknown}")
         found += self.scope.open_sample(schema)
+        if self.package is not None and self.package.folder is not None and self.unpackable:
+            found.append(f"[package] folder: {self.unpackable}")
         if not self.makes_file:
             found += [*self._beyond_total(), *self._large_delta(rows)]
             return [*found, *self._of_estimate(schema, rows, confirm)]
@@ -485,7 +504,9 @@ class Study:
             if name not in known
         ]
         names, text = schema.names, {c.name for c in schema.columns if c.is_text}
-        found += [problem for table in self.tables for problem in table.problems(names, text)]
+        coded = {c.name for c in schema.columns if not c.is_text and {*(c.levels or ())} - {0, 1}}
+        for table in self.tables:
+            found += [*table.problems(names, text), *table.not_arms(coded.__contains__)]
         found += self.asked.open_points(replace(schema, unit=self.unit), rows)
         found += [*self._beyond_total(), *self._large_delta(rows)]
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]

@@ -122,10 +122,54 @@ def law(dprct: Callable[..., Any], study: Path) -> str:
     commands = [("verify", found.output), ("ledger", study), ("table", study)]
     if found.output.suffix == ".dta":
         commands.append(("convert", found.output, found.output.with_suffix(".parquet")))
+    if found.package is not None:
+        commands.append(("package", study, "--yes"))
+    commands += [("plan", study), ("protect", study, "--yes", "--resume", "1")]
     for command in commands:
         ran = dprct(*command)
         assert ran.code == 0 or "declares no table" in ran.err, ran.err
     return ""
+
+
+REGRESSION = '\n[[regression]]\nformula = "FORMULA"\nname = "é 1"\n'
+MORE = {
+    "a condition": REGRESSION.replace("FORMULA", "income ~ cash") + 'where = "age > 40"\n',
+    "a condition of nobody": REGRESSION.replace("FORMULA", "works ~ cash") + 'where = "age > 99"\n',
+    "a logit": REGRESSION.replace("FORMULA", "works ~ cash + age") + 'family = "logit"\n',
+    "a logit of treatment": REGRESSION.replace("FORMULA", "cash ~ age") + 'family = "logit"\n',
+    "a logit of a subgroup": REGRESSION.replace("FORMULA", "female ~ age") + 'family = "logit"\n',
+    "weights": REGRESSION.replace("FORMULA", "income ~ cash") + 'weights = "age"\n',
+    "a joint test": 2 * (REGRESSION.replace("FORMULA", "income ~ cash") + 'joint = "j"\n'),
+    "tests together": REGRESSION.replace("FORMULA", "income ~ cash") + 'joint = "j"\n'
+    + REGRESSION.replace("FORMULA", "works ~ cash").replace("é 1", "2") + 'joint = "j"\n',
+    "clusters": REGRESSION.replace("FORMULA", "income ~ cash") + 'cluster = "site"\n',
+    "a table": TABLE.replace("NAME", "t") + 'covariates = {"" = [], "age" = ["age"]}\n',
+    "a table of levels": TABLE.replace("NAME", "t").replace("cash", "site"),
+    "a derived column": '\n[derived]\nold = "1 / (age - 40)"\n[columns.old]\nfate = "modelled"\n',
+    "a public file": '\n[[prepare]]\nmerge = "villages.csv"\non = "village"\n'
+    '[columns.far]\nfate = "withheld"\n',
+    "a sample": '\n[study]\nsample = "cash == 1"\n',
+    "a package": '\n[package]\nfolder = "rep"\n',
+}  # fmt: skip
+"""What else a study file says, of those methods that read it."""
+OFTEN = [(method, what) for method in ("calibrated", "marginals", "moments") for what in MORE]
+
+
+@pytest.mark.parametrize("case", sampled(OFTEN, lambda c: c[0], ": ".join, each=8))
+@pytest.mark.parametrize("kind", ["csv", "dta"])
+def test_a_section_is_refused_before_the_charge_or_serves_each_next_call(
+    case: tuple[str, str], kind: str, dprct: Callable[..., Any], put: Callable[..., Path]
+) -> None:
+    method, what = case
+    study = put(method, {}, "", MORE[what])
+    folder = study.parent
+    pd.DataFrame({"village": range(1, 21), "far": 1.5}).to_csv(folder / "villages.csv", index=False)
+    (folder / "rep").mkdir()
+    (folder / "rep" / "main.do").write_text("use trial, clear\nreg income cash, r\n", "utf-8")
+    if kind == "dta":
+        pd.read_csv(folder / "trial.csv").to_stata(folder / "trial.dta", write_index=False)
+        study.write_text(study.read_text("utf-8").replace("trial.csv", "trial.dta"), "utf-8")
+    law(dprct, study)
 
 
 CASES = [(method, name) for method in STRICT for name in NAMES]

@@ -12,6 +12,7 @@ import inspect
 import random
 import warnings
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,10 @@ BAD: dict[str, Any] = {
     "an object": object(),
     "another frame": pd.DataFrame({"other": [1.0]}),
     "an array": np.zeros((2, 2)),
+    "an array of no dimension": np.array("y"),
+    "almost nothing": 1e-300,
+    "a fraction": Fraction(1, 20),
+    "names twice": pd.DataFrame([[0.0, 1.0]] * 40, columns=["y", "y"]),
 }
 """Values by what they are."""
 

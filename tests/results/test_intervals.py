@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,6 +24,13 @@ def test_values_given_by_mistake_are_not_printed() -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     assert checked_alpha(np.float64(0.1)) == 0.1
+    assert checked_alpha(np.float32(0.5)) == checked_alpha(Fraction(1, 2)) == 0.5
+
+
+@pytest.mark.parametrize("alpha", [1e-17, 5e-324, 1 - 1e-16])
+def test_a_size_next_to_0_or_1_is_refused(alpha: float) -> None:
+    with pytest.raises(ParameterError, match="from both"):
+        checked_alpha(alpha)
 
 
 def test_ends_are_a_half_width_away() -> None:

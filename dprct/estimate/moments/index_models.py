@@ -310,6 +310,12 @@ def coding_of(
     (outcome,) = listed_terms([model.outcome], schema)
     rest = [term.without(inside) for term in terms]
     columns = [places[key_of(atoms)] if atoms else -1 for atoms in rest]
+    place = places.get(key_of(outcome.atoms))
+    if place is None:
+        raise ParameterError(
+            f"{model.title!r}: {model.outcome!r} is a treatment or a subgroup of the release, "
+            "and no outcome of a model; leave out its family, or the subgroup"
+        )
     used = {atom.column for term in (*terms, outcome) for atom in term.atoms}
     named = [atom.column for term in terms for atom in term.atoms if atom.column in inside]
     counts = np.array([
@@ -324,8 +330,7 @@ def coding_of(
         own = {name: groups[g].value(name) for name in named}
         for j, term in enumerate(terms):
             values[g, j] = product_in([a for a in term.atoms if a.column in inside], own)
-    found = _coded(model, layout, terms, columns, values, counts, places[key_of(outcome.atoms)],
-                   inside)  # fmt: skip
+    found = _coded(model, layout, terms, columns, values, counts, place, inside)
     return replace(found, map=replace(found.map, some=_some(model, schema)))
 
 
