@@ -251,7 +251,7 @@ class Validity:
                 for part, kind in (("groups", ValidGroups), ("sizes", ValidArms))
             }
             return replace(of_row(cls, (said | dict.fromkeys(inner)).values()), **inner)
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             raise SchemaError(
                 f"the characteristic {DATASET}[{CHARACTERISTIC}] is not what this release of dprct "
                 f"writes (version {_VERSION}); update dprct, or drop the characteristic and take "

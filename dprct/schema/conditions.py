@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"""(?P<text>"[^"\n]*"|'[^'\n]*')|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
-    r"|(?P<missing>\.[a-z]?(?!\w))|(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)|(?P<operator>[!~]=|[<>=]=|.)",
+    r"|(?P<missing>\.[a-z]?(?!\w))|(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)|(?P<operator>[!~]=|[<>=]=|&&|\|\||.)",
     re.DOTALL,
 )
-_WORDS = {"&": " and ", "|": " or ", "!": "~", "~=": "!=", "!=": "!="}
+_WORDS = {"&": " and ", "&&": " and ", "|": " or ", "||": " or ", "!": "~", "~=": "!="}
 _NONE = "__missing"
 _ABOVE = (ast.Gt, ast.GtE, ast.NotEq)
 
@@ -131,7 +131,9 @@ class _Read(ast.NodeTransformer):
                 for op, end in zip((ast.GtE(), ast.LtE()), ends, strict=True)
                 if not _is_none(end)
             ]
-            return _all(parts or [_negated(_missing(first))])
+            # of a value that is missing it is false, though that is above all numbers in Stata
+            there = [_negated(_missing(first))] if _is_none(ends[1]) else []
+            return _all(parts + there)
         return node
 
     def _refused(self, said: str) -> FormulaError:

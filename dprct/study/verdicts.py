@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from ast import literal_eval
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,7 +37,7 @@ from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
 from dprct.lazy import pandas as pd
 from dprct.records import dataclass
-from dprct.schema.conditions import condition, meets, named, reduced
+from dprct.schema.conditions import condition, meets, named, parts_of, reduced
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedAsked
@@ -73,7 +74,7 @@ _STEPS = {
     "expand": "rows are repeated",
     "sample": "the rows are a random sample of the released ones",
 }
-_LEVEL = re.compile(r'(?P<name>[A-Za-z_]\w*) *== *(?P<value>"[^"]*"|-?\d+(?:\.\d*)?)')
+_LEVEL = re.compile(r"""(?P<name>\w+) == (?P<value>"[^"]*"|'[^']*'|-?[\d.e+]+)""")
 _ARM = re.compile(r"C\((\w+)\)\[.*\]")
 _COARSE = "the file keeps the distribution of its columns, coarsely, and no coefficient"
 _NUMBERS = "the method makes a document of numbers, on which no do-file runs"
@@ -119,7 +120,8 @@ class Released:
         >>> file.holds("round == 2 & round<3"), file.holds("round==1"), file.holds("age > 18")
         (True, False, False)
         """
-        return all(self._always(part) for part in condition.split("&"))
+        words = _read(condition)
+        return words is not None and all(map(self._always, parts_of(words)))
 
     def level_of(self, row: Regression) -> Level | None:
         """Return the level of released groups to which the rows of a regression are confined.
@@ -130,14 +132,17 @@ class Released:
         groups = None if self.valid is None else self.valid.groups
         if groups is None or row.remade or (row.groups and row.groups != groups.column):
             return None
-        said = [part for part in row.sample.split("&") if row.sample and not self.holds(part)]
+        words = _read(row.sample) if row.sample else ""
+        if words is None:
+            return None
+        said = [part for part in parts_of(words) if not self._always(part)] if words else []
         if row.groups:
             return None if said else next(iter(groups.levels), math.inf)
-        found = _LEVEL.fullmatch(said[0].strip().strip("()")) if len(said) == 1 else None
+        found = _LEVEL.fullmatch(said[0]) if len(said) == 1 else None
         if found is None or found["name"] != groups.column:
             return None
-        text = found["value"]
-        return text[1:-1] if text.startswith('"') else float(text)
+        level = literal_eval(found["value"])
+        return level if isinstance(level, str) else float(level)
 
     def group_of(self, row: Regression) -> tuple[str, Level] | None:
         """Return column and level of the released group of a regression, None of all rows."""
@@ -173,13 +178,12 @@ class Released:
         return SomeArms(sizes.columns, places)
 
     def _always(self, part: str) -> bool:
-        words = _read(part)
-        name, *others = ("",) if words is None else named(words)
+        name, *others = named(part)
         # rows of the parts are those that match, so that a merge finds all of them in both
         values = (3.0,) if name == "_merge" and self.parts else self.values.get(name, ())
-        if words is None or others or not values:
+        if others or not values:
             return False
-        return bool(meets(words, {name: np.array(values)}, len(values)).all())
+        return bool(meets(part, {name: np.array(values)}, len(values)).all())
 
 
 def _read(part: str) -> str | None:

@@ -96,6 +96,7 @@ def test_notes_come_after_those_of_the_file_and_once():
         "[]",
         "null",
         "[2]",
+        "[" * 60_000,
         VALID.to_text()[:-1],
         VALID.to_text().replace("HC1", "HC9"),
         VALID.to_text().replace("[1,", "[2,", 1),

@@ -61,7 +61,8 @@ def written(rng: random.Random, depth: int = 0) -> str:
     if kind == 4:
         return rng.choice(('s=="a"', 's~="b c"', 's==""', 's!=""'))
     if kind == 5:
-        return rng.choice((f"inlist({name}, 0, 2)", f"inrange({name}, 1, 2)"))
+        ranges = f"inrange({name}, 1, 2)", f"inrange({name}, 1, .)", f"inrange({name}, ., 1)"
+        return rng.choice((f"inlist({name}, 0, 2)", *ranges))
     if kind == 6:
         return f"!({written(rng, depth + 1)})"
     return f"({written(rng, depth + 1)} {'&|'[kind - 7]} {written(rng, depth + 1)})"
@@ -73,6 +74,8 @@ def by_stata(text: str, row: tuple[float, float, str]) -> bool:
     for name in "xy":
         text = text.replace(f"inlist({name}, 0, 2)", f"({name}==0|{name}==2)")
         text = text.replace(f"inrange({name}, 1, 2)", f"({name}>=1&{name}<=2)")
+        text = text.replace(f"inrange({name}, 1, .)", f"({name}>=1&{name}<.)")
+        text = text.replace(f"inrange({name}, ., 1)", f"({name}<=1)")
     found = truth(value_of(text, dict(zip("xys", row, strict=True))))
     assert found is not None, text
     return found
@@ -110,6 +113,10 @@ def test_a_comparison_with_what_is_missing_is_unknown(text: str, found: str) -> 
     assert condition(text) == found
     gone = np.isnan(COLUMNS["x"])
     assert not meets(found, COLUMNS, len(ROWS))[gone].any()
+
+
+def test_signs_may_be_doubled() -> None:
+    assert condition("x == 1 && (y == 2 || late)") == "x == 1 and (y == 2 or late)"
 
 
 def test_what_a_condition_asks_of_columns() -> None:

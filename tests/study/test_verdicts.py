@@ -82,6 +82,24 @@ def test_a_valid_regression_keeps_its_rows(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("sample", "level"),
+    [
+        ('town=="A"', "A"), ('(town=="A & B" & round==2)', "A & B"), ("(round<3 & soil==2)", 2.0),
+        ("soil==-1.5", -1.5), ("soil!=2", None), ("soil==2 & rain>1", None), ("soil==x", None),
+        ('town=="A" | town=="B"', None), ("!(round==1) & soil==2", 2.0), ("soil==.", None),
+    ],
+)  # fmt: skip
+def test_a_level_is_read_beside_what_holds_in_every_row(
+    sample: str, level: str | float | None
+) -> None:
+    row = Regression("a.do", 1, "regress", outcome="yield", regressors=("seed",), sample=sample)
+    column = "town" if "town" in sample else "soil"
+    valid = replace(VALID, covariates=((),), groups=replace(SOILS, column=column))
+    released = Released("farms.dta", FATES, valid, values={"round": (2.0,)})
+    assert released.level_of(row) == level
+
+
 def test_blocks_that_were_left_out_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.do").write_text(
         "use farms\nreg yield seed, r\nareg yield seed rain, absorb(soil) r\n"
