@@ -29,7 +29,7 @@ _LARGEST = 2**100  # of a whole number in a document
 _COUNTS = {2: "two", 3: "three"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kind:
     """One alternative of an annotation.
 
@@ -251,7 +251,7 @@ def _is_text(value: object) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plain:
     """What a name takes, and how one and several of it are called."""
 
@@ -322,7 +322,7 @@ def _marked(what: str, of: str, more: str = "") -> str:
     return f"``{what}``{of}{more}" if "``" in of else f"``{what}{of}{more}``"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Door:
     """Where values come from."""
 

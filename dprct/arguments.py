@@ -82,7 +82,7 @@ def _check_methods(one: type, *, constructor: bool = True) -> None:
 
 
 def _checked(function: Any) -> Any:
-    if hasattr(function, "is_checked"):  # of a dataclass with slots, which is made twice
+    if hasattr(function, "is_checked"):  # of a dataclass, whose pattern has the same
         return function
 
     @functools.cache

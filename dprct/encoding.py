@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # engines agree to the bit (of division, see :func:`divided`).
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Points:
     """The nearest of evenly spaced points: ceil((x - low) per_unit - 1/2), then clipped.
 
@@ -63,7 +63,7 @@ class Points:
         return ((x - self.low) * self.per_unit - 0.5).ceil().clip(0, self.size - 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EqualBins:
     """Equal bins (a_{k-1}, a_k] of a continuous column, a_k = low + k (high - low) / bins.
 
@@ -92,7 +92,7 @@ class EqualBins:
         return code
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EqualBinsOfPoints:
     """Equal bins of evenly spaced points: of point i, (slope i + start - 1) // width, in integers.
 
@@ -111,7 +111,7 @@ class EqualBinsOfPoints:
         return ((point * self.slope + (self.start - 1)) // self.width).clip(0, self.bins - 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Edges:
     """The number of edges below x: bins by their edges, or levels by the middles between them."""
 

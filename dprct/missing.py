@@ -75,7 +75,7 @@ _MOST = len(MISSING_CODES) - 1
 """Letters."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recoding:
     """Which values become which missing code."""
 

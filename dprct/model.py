@@ -206,7 +206,7 @@ class BoundTable(HoldsRows):
         return f"BoundTable({self.n:,} rows)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """What is public of a table: the facts that the guarantee of every method lists.
 
@@ -429,7 +429,7 @@ class Spec(ABC, Generic[AnyFacts]):
             check()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Paid:
     """A fit that was planned and charged: what its result says besides what was drawn."""
 

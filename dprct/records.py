@@ -3,137 +3,62 @@
 Python writes and compiles half a dozen methods for each dataclass while a module is imported. A
 command imports some four hundred of them and needs a sixth; the others took longer than NumPy.
 
-A frozen dataclass is postponed: its attributes that :func:`dataclasses.dataclass` would make are
-descriptors until one of them is looked up, by a call of the class, :func:`dataclasses.fields`,
-:func:`inspect.signature`, a subclass or whatever else. Then the decorator itself is applied to the
-*pattern*, a class with the same annotations and defaults, and what it made replaces the
-descriptors, one after the other and under a lock. Slots are there from the beginning. A mistake in
-the fields (one without a default after one with one) is therefore found at first use.
+What :func:`dataclasses.dataclass` would make of a frozen class are descriptors at first. When one
+of them is looked up, by a call of the class, :func:`dataclasses.fields`, :func:`inspect.signature`,
+a subclass or whatever else, the decorator itself is applied to a *pattern*, a class with the same
+annotations and defaults, and what it made replaces the descriptors, one after the other and under a
+lock. A mistake in the fields (one without a default after one with one) is therefore found at first
+use.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import MISSING, Field
 from dataclasses import dataclass as at_once
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from dataclasses import dataclass as dataclass
 
 _LOCK = threading.RLock()
-_POSTPONED = {"frozen", "slots", "kw_only", "init", "repr", "eq"}
-_NOT_SLOTS = ("ClassVar", "KW_ONLY", "InitVar")
+_MAKES = {"init": {"__init__"}, "repr": {"__repr__"}, "eq": {"__eq__", "__hash__"}}
 
 
-@at_once(frozen=True, slots=True)
+@at_once(frozen=True)
 class _Example:
-    x: int
+    pass
 
 
-_STATE = {name: vars(_Example)[name] for name in ("__getstate__", "__setstate__")}
-_OF_OPTION = {"init": ("__init__",), "repr": ("__repr__",), "eq": ("__eq__", "__hash__")}
-_ALWAYS = (
-    "__dataclass_fields__",
-    "__dataclass_params__",
-    "__setattr__",
-    "__delattr__",
-    "__match_args__",
-    "__doc__",
-    *(name for name in ("__replace__",) if hasattr(_Example, name)),  # since Python 3.13
-)
+_MADE = {*vars(_Example)} - {"__module__", "__dict__", "__weakref__", "__annotations__"}
 
 
-class _Postponed:
-    """The real decorator with its options, for a class that has descriptors in its place."""
+class _Unwritten:
+    """An attribute that the decorator has still to make of a class."""
 
-    names: dict[str, _Part]
-    pattern: Callable[[], type[Any]]
-    cls: type[Any]
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        self.options = options
-
-    def parts(self, own: dict[str, Any]) -> dict[str, _Part]:
-        """Descriptors for what will be made, and for defaults that are not values yet."""
-        made = [*_ALWAYS]
-        for option, names in _OF_OPTION.items():
-            made += names if self.options.get(option, True) else ()
-        absent = [name for name in made if own.get(name) is None]
-        return {name: _Part(self, name) for name in (*absent, *_factories(own))}
-
-    def begin(self, cls: type) -> type:
-        """The class as it is until it is finished; a new one if it gets slots."""
-        body = _body(cls)
-        if self.options.get("slots"):
-            slots, inherited = _slots(cls)
-            own = {name: one for name, one in body.items() if name not in {*slots, *inherited}}
-            own["__slots__"] = tuple(name for name in slots if name not in inherited)
-            self.names, self.pattern = self.parts(own), lambda: cls
-            self.cls = _again(cls, {**_STATE, **own, **self.names})
-        else:
-            self.names, self.pattern, self.cls = self.parts(body), lambda: _again(cls, body), cls
-            for name, part in self.names.items():
-                setattr(cls, name, part)
-        return self.cls
-
-    def finish(self) -> None:
-        """Replace every descriptor by what the real decorator makes of the pattern."""
-        with _LOCK:
-            if not self.names:
-                return
-            pattern = at_once(**{**self.options, "slots": False})(self.pattern())
-            made = vars(pattern)
-            if hasattr(made["__dataclass_params__"], "slots"):  # since Python 3.12
-                made["__dataclass_params__"].slots = self.options.get("slots", False)
-            for name in self.names:
-                if name in made:
-                    setattr(self.cls, name, _moved(made[name], pattern, self.cls))
-                else:  # a default that a function makes
-                    delattr(self.cls, name)
-            self.names = {}
-
-
-class _Part:
-    """An attribute of a class that is not made yet."""
-
-    __slots__ = ("name", "whole")
-
-    def __init__(self, whole: _Postponed, name: str) -> None:
-        self.whole, self.name = whole, name
+    def __init__(self, cls: type[Any], name: str, write: Callable[[], None]) -> None:
+        self.cls, self.name, self.write = cls, name, write
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        self.whole.finish()
-        cls = self.whole.cls
-        if self.name not in vars(cls):
-            return getattr(super(cls, owner if instance is None else instance), self.name)
-        found = vars(cls)[self.name]
+        with _LOCK:
+            if vars(self.cls).get(self.name) is self:
+                self.write()
+        if self.name not in vars(self.cls):
+            return getattr(super(self.cls, owner if instance is None else instance), self.name)
+        found = vars(self.cls)[self.name]
         return found.__get__(instance, owner) if hasattr(found, "__get__") else found
 
 
-def _body(cls: type) -> dict[str, Any]:
-    return {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
-
-
-def _again(cls: type, body: dict[str, Any]) -> type:
-    again: type = type(cls)(cls.__name__, cls.__bases__, body | {"__qualname__": cls.__qualname__})
-    return again
-
-
-def _factories(own: dict[str, Any]) -> Iterator[str]:
-    return (name for name, value in own.items() if isinstance(value, Field))
-
-
-def _slots(cls: type) -> tuple[list[str], set[str]]:
-    """Names of the fields that need slots, and of the slots of its bases."""
-    inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
-    loose = (base for base in cls.__mro__[-2:0:-1] if "__slots__" not in vars(base))
-    names = [f.name for base in loose if is_dataclass(base) for f in fields(base)]
-    stated = vars(cls).get("__annotations__", {})
-    names += [name for name, text in stated.items() if not text.startswith(_NOT_SLOTS)]
-    return [*dict.fromkeys(names)], inherited
+def _write(cls: type, stated: dict[str, Any], options: dict[str, Any]) -> None:
+    """Replace the descriptors of a class by what the decorator makes of it as it was stated."""
+    pattern: type = at_once(**options)(type(cls)(cls.__name__, cls.__bases__, stated))
+    for name in [name for name, one in vars(cls).items() if isinstance(one, _Unwritten)]:
+        if name in vars(pattern):
+            setattr(cls, name, _moved(vars(pattern)[name], pattern, cls))
+        else:
+            delattr(cls, name)
 
 
 def _moved(made: Any, pattern: type, cls: type) -> Any:
@@ -150,10 +75,22 @@ if not TYPE_CHECKING:
         """The decorator of :mod:`dataclasses`; a frozen class gets its methods at first use."""
         if cls is None:
             return partial(dataclass, **options)
-        texts = all(isinstance(one, str) for one in vars(cls).get("__annotations__", {}).values())
-        if not (options.get("frozen") and options.keys() <= _POSTPONED and texts):
+        stated = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
+        known = options.keys() <= {"frozen", "kw_only", *_MAKES}
+        texts = all(isinstance(one, str) for one in stated.get("__annotations__", {}).values())
+        if not (options.get("frozen") and known and texts):
             return at_once(cls, **options)
-        return _Postponed(options).begin(cls)
+        for name in [name for name, one in stated.items() if isinstance(one, Field)]:
+            if stated[name].default is MISSING:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, stated[name].default)
+        kept = (_MAKES[option] for option, wanted in options.items() if not wanted)
+        write = partial(_write, cls, stated, options)
+        for name in _MADE.difference(*kept):
+            if stated.get(name) is None:
+                setattr(cls, name, _Unwritten(cls, name, write))
+        return cls
 
 
 __all__ = ["dataclass"]

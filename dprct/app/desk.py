@@ -87,7 +87,7 @@ class StaleError(StudyError):
     """The study file is not the one that the page shows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Now:
     """What the study file says at this moment."""
 

@@ -54,7 +54,7 @@ _UNTREATED = ("no", "none", "never", "control", "control group", "placebo", "unt
 _NEEDS_DELTA = ("moments", "ipw")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Roles:
     """Columns by their role, in the order of the file."""
 
@@ -383,7 +383,7 @@ def _asks_otherwise(old: str, new: str) -> bool:
     return left.get(old) != left.get(new)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Proposal:
     """A method for what a person has, and why."""
 

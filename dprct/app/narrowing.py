@@ -26,7 +26,7 @@ _OTHERS = ("marginals", "moments")
 _GO_ON = "Release it although unrelated answers would look related"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Crowded:
     """A file of all combinations that is refused: there are too many for the rows."""
 

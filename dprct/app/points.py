@@ -63,7 +63,7 @@ _LEAVES = ("missing", "fate", "kind")
 """Keys for which the answer is a person's knowledge, and no button gives it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Point:
     """One thing that keeps the study from being released."""
 

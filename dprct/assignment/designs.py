@@ -46,7 +46,7 @@ _TOLERANCE = 1e-9
 Row = tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shares:
     """Shares of the groups, the same in all blocks or declared block by block."""
 

@@ -176,7 +176,7 @@ CONTROL = "control"
 """Name of the group whose arm columns are all zero."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Groups:
     """Groups, each a row of values in the treatment columns.
 
@@ -367,7 +367,7 @@ WHOLE: tuple[Hashable, ...] = ("",)
 """The blocks of a design without blocks: one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Units:
     """The units of a randomisation."""
 
@@ -521,7 +521,7 @@ def _or_none(values: pd.Series[Any]) -> Iterable[Hashable]:
     return [None if gone else value for value, gone in zip(values, values.isna(), strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DesignCheck:
     """The rules of a design that an assignment breaks; false where it breaks none.
 

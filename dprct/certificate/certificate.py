@@ -42,7 +42,7 @@ _PIECE = 1 << 16
 """Rows of a column that are put into bytes at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ColumnDigest:
     """The digests of one column, each 64 hexadecimal digits."""
 
@@ -67,7 +67,7 @@ class ValuesContent(TypedDict):
     columns: tuple[ColumnDigest, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ValuesDigest:
     """The digests of a table.
 
@@ -283,7 +283,7 @@ def certificate_path(path: Path) -> Path:
     return path.with_suffix(".certificate.json")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PermittedDifference:
     """One way in which the protected file may differ from the confidential one."""
 
@@ -302,7 +302,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """Verdicts on a regression of a do-file on a protected file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RegressionWorth:
     """Verdict on one regression of the study's do-files."""
 
@@ -354,7 +354,7 @@ TOLERANCE = 5e-5
 _HEADING = ("command", "smallest", "largest")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ErrorRatio:
     """What one command finds on the file, as a share of the released error.
 
@@ -393,7 +393,7 @@ class ReadingContent(TypedDict):
     breaks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """What a reader of a calibrated file finds.
 
@@ -506,7 +506,7 @@ class CertificateContent(TypedDict):
     values: NotRequired[ValuesContent]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Certificate:
     """The certificate of a protected file.
 

@@ -25,7 +25,7 @@ Places = tuple[int, ...]
 """Some arms, each by its place: 0 is the control group, 1 the first of the columns."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SomeArms:
     """The rows of some arms.
 
@@ -77,7 +77,7 @@ def _codes(columns: tuple[str, ...], data: pd.DataFrame) -> NDArray[np.int64]:
     return np.where(np.isnan(values).any(axis=1), -1, found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ValidArms:
     """How many rows every arm has, where the regression on the arms alone is calibrated.
 

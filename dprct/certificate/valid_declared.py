@@ -20,7 +20,7 @@ CARRIES = ("nothing", "effects", "all")
 """What a file carries of a declared regression: its errors too, its effects alone, or nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ValidRegression:
     """One declared regression, and what a file carries of it.
 

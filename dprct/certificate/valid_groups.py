@@ -17,7 +17,7 @@ Keys = set[str]
 """Terms of a regression, each as the grammar of formulas spells it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ValidGroups:
     """Groups of rows whose own regressions return the effects that were released of them."""
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Specification:
     """A regression that somebody runs on a released file."""
 
@@ -134,7 +134,7 @@ LONGEST_ERROR = 1.234567891e-100
 """A number that takes as many characters as any error of a control mean may."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Validity:
     """The regressions for which a released file was calibrated.
 

@@ -290,7 +290,7 @@ def risk(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Comparison:
     """The confidential table and the holdout, with which every release is compared."""
 

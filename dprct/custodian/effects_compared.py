@@ -50,7 +50,7 @@ class Residuals(NamedTuple):
     resid: Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Regressions:
     """What is regressed on what, and which coefficients are compared; holds no rows."""
 

@@ -65,7 +65,7 @@ _HAS_COMMA = re.compile(r"[0-9],[0-9]")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Text:
     """A text, or a part of one, that is to be published."""
 
@@ -81,7 +81,7 @@ class Text:
     program: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """A confidential table, with what is declared of its columns."""
 
@@ -136,7 +136,7 @@ def _batches(texts: Iterable[Text]) -> Iterator[list[Text]]:
 # what a text says ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Stream:
     """Numbers of texts in order, (m,) each: absolute value, decimals, text, line, and column."""
 
@@ -564,7 +564,7 @@ def _rows_by_number(
     return dict(zip(codes.tolist(), np.split(pairs % n, starts[1:]), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Said:
     """Words of texts that are cells: by line, the rows of each, and how many digits it says."""
 
@@ -651,7 +651,7 @@ def _spoken(texts: Sequence[Text], phrases: Mapping[str, object]) -> dict[str, l
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Find:
     """The row that a line has most of: in digits beyond those that chance finds in one line."""
 

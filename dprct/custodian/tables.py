@@ -33,7 +33,7 @@ Given = Any
 _UNINFORMATIVE = frozenset({"filler", "withheld", "key", "drop"})
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """One table that is compared."""
 
@@ -120,7 +120,7 @@ def _parts(option: str, given: Given) -> tuple[Any, Schema | None]:
 _PAIRS_AT_ONCE = 200_000  # few enough to stay in a processor's cache
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cells:
     """One column of one table."""
 

@@ -69,7 +69,7 @@ def regression(parsed: Parsed, session: Session, prefixes: Sequence[Prefix]) -> 
     return _row(parsed, session, prefixes, parts)
 
 
-@dataclass(slots=True)
+@dataclass
 class _Parts:
     outcomes: list[str] = field(default_factory=list)
     regressors: list[str] = field(default_factory=list)
@@ -267,7 +267,7 @@ def _factors(text: str) -> list[str]:
     return found
 
 
-@dataclass(slots=True)
+@dataclass
 class Rows:
     """The rows of a regression: the conditions that they meet, and what else is asked."""
 

@@ -24,7 +24,7 @@ UNREAD = "the expression is not read"
 _LONG = 4_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unknown:
     """A value that only the data, or another program, could tell."""
 
@@ -89,7 +89,7 @@ class Refused(Exception):
 V = TypeVar("V")
 
 
-@dataclass(slots=True)
+@dataclass
 class Grammar(ABC, Generic[V]):
     """Expressions of Stata; what their parts mean is said by those who read them.
 
@@ -220,7 +220,7 @@ class Grammar(ABC, Generic[V]):
     def _named(self, name: str, depth: int) -> V: ...
 
 
-@dataclass(slots=True)
+@dataclass
 class _Constants(Grammar[Value]):
     scalars: dict[str, Value]
 

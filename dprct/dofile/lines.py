@@ -23,7 +23,7 @@ _FOREIGN = re.compile(r"(?:mata|python)\s*:?\s*$|inp(?:ut?)?\b(?!.*\busing\b)")
 _BRACED = re.compile(r"(?:if|else|while|foreach|forv\w*)\b")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Command:
     """One command as it is written, or a comment that names a table."""
 
@@ -32,7 +32,7 @@ class Command:
     table: str = ""
 
 
-@dataclass(slots=True)
+@dataclass
 class Block:
     """A command with its braces, or a program until its ``end``."""
 
@@ -44,7 +44,7 @@ class Block:
 Node = Command | Block
 
 
-@dataclass(slots=True)
+@dataclass
 class _Lexer:
     """What is open between one physical line and the next."""
 

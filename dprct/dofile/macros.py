@@ -35,7 +35,7 @@ def known(text: str) -> str:
     return text.replace(OPEN, "").replace(CLOSE, "")
 
 
-@dataclass(slots=True)
+@dataclass
 class Macros:
     """Globals, the locals of each program that runs, and scalars whose value is known."""
 

@@ -56,7 +56,7 @@ _ROWS = {"rowmean": "rowmean", "rmean": "rowmean", "rowtotal": "rowtotal", "rsum
          "rownonmiss": "rownonmiss", "robs": "rownonmiss"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Made:
     """A column that do-files make."""
 
@@ -74,7 +74,7 @@ class Made:
         return self.expression if plain else ""
 
 
-@dataclass(slots=True)
+@dataclass
 class Context:
     """What a command that makes columns stands in."""
 

@@ -58,7 +58,7 @@ def _free(_amount: int) -> None:
     """Count no work."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Memory:
     """The data in memory; ``columns`` is None where no header is known.
 

@@ -37,7 +37,7 @@ _TEXT = frozenset(_TEXT_WORDS.split())
 CONSTANTS = "declare the number from public knowledge and write it in the do-file"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Value:
     """A part of an expression."""
 
@@ -225,7 +225,7 @@ _COMPUTED: dict[str, type[ast.operator]] = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
+@dataclass
 class _Parser(Grammar[Value]):
     column: Callable[[str], Value]
     scalars: Mapping[str, object]

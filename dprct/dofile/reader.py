@@ -58,7 +58,7 @@ class _Continue(Exception):
         self.breaks = breaks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading(Sequence[Regression]):
     """The estimations of do-files in the order in which these run them."""
 

@@ -36,7 +36,7 @@ SMALL = "small-sample errors"
 """The note of instrumental variables whose errors count degrees of freedom."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Regression:
     """One estimation that a do-file runs, with the line that asks for it."""
 

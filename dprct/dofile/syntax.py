@@ -86,7 +86,7 @@ def is_silent(word: str) -> bool:
     return word in _SILENT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prefix:
     """A prefix command, and the text before its colon."""
 
@@ -94,7 +94,7 @@ class Prefix:
     text: str = ""
 
 
-@dataclass(slots=True)
+@dataclass
 class Parsed:
     """One command; ``before`` is what stands before the condition."""
 

@@ -25,7 +25,7 @@ EffectRule = Literal["arms", "main", "factorial"]
 _SUM_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contrast:
     """A comparison of arm means."""
 

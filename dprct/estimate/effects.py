@@ -77,7 +77,7 @@ def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoisyVariance:
     """A released variance, as drawn: it may be below zero."""
 
@@ -119,7 +119,7 @@ class Variance(Protocol):
         """Return two numbers between which that lies."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoisyEffect:
     """A released effect, tau + noise, and its released variances.
 
@@ -201,7 +201,7 @@ class NoisyEffect:
         return math.fsum(low for low, _ in bounds), math.fsum(high for _, high in bounds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoisyMean:
     """The released mean of one arm, and its released variance."""
 
@@ -312,7 +312,7 @@ class Drawn(Protocol):
         """Return the largest level whose interval contains zero; not below 1e-10."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WithLaws(LinearResults):
     """Coefficients each of which has the law of its error: intervals and p-values are of it."""
 

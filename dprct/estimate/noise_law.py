@@ -75,7 +75,7 @@ def noise_variance(size: int) -> float:
     return (size + 1) * (size + 2) / 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Coordinate:
     """One coordinate of noise that is uniform in cubes, over its scale; Laplace where size is 1.
 
@@ -113,7 +113,7 @@ class _Coordinate:
 _SMALL = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Law:
     """N(0, variance) + noise, in units of its standard deviation; arrays of one shape."""
 
@@ -411,7 +411,7 @@ _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _TOLERANCE = 1e-7
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Level:
     """Tables of one level: x0, the half width without sampling error, and V at a half width x."""
 
@@ -633,7 +633,7 @@ _PATH_REACH, _TERMS, _BISECTIONS = 60.0, 20_000, 60
 _RAREST = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathNoise:
     """A sum of independent Laplace draws and a normal one.
 

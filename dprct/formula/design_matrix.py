@@ -172,7 +172,7 @@ _ROWS = 1 << 17
 """Rows whose columns are made at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Design:
     """Outcomes and regressors of the complete rows."""
 

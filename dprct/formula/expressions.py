@@ -33,7 +33,7 @@ _PUBLIC = Language(FUNCTIONS, comparisons=True)
 _PLACEHOLDER = re.compile(r"\bv(\d+)\b")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expression:
     """A checked expression of columns and constants."""
 

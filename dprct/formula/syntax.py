@@ -149,7 +149,7 @@ MOST_TERMS = 5000
 DEEPEST = 50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Factor:
     """One variable of a term: a column, a column read as categories, or arithmetic of columns."""
 
@@ -162,7 +162,7 @@ class Factor:
 Term = tuple[Factor, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Formula:
     """A parsed formula."""
 

@@ -60,7 +60,7 @@ FACETS: Mapping[str, str] = MappingProxyType(
 """Facet to one line that says what it is, in the order in which differences are listed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Difference:
     """One facet in which two files differ.
 
@@ -96,7 +96,7 @@ class Difference:
         return f"{where}: {self.detail}{why}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """Every difference between two files; true when there is any, false when there is none.
 
@@ -421,7 +421,7 @@ def _json(path: Path) -> Any:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Differing:
     """How many rows of a column differ."""
 

@@ -65,7 +65,7 @@ _FIXED = {"F": "f", "COMMA": "fc"}
 _PLAIN = {"F", "COMMA", "N", "BEST"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Clock:
     """How a column of numbers becomes Stata's numbers: ``(raw - origin) * factor / divisor``."""
 

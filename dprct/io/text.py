@@ -55,7 +55,7 @@ _PLAIN = 1e15  # below, a whole double has less than 16 digits, and is printed a
 _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CsvFacts:
     """What a .csv file says of itself once its rows were read."""
 
@@ -128,7 +128,7 @@ def read_csv(
     return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in out.items()}), schema
 
 
-@dataclass(slots=True)
+@dataclass
 class _Kind:
     """What the cells of a column can still be, after those that were seen."""
 
@@ -457,7 +457,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _MEANS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cells:
     """The cells of a text table."""
 

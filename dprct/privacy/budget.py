@@ -89,7 +89,7 @@ def spelled(value: Fraction) -> str:
 
 
 @checked
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Budget:
     """A privacy budget (epsilon, delta) in exact arithmetic.
 
@@ -243,7 +243,7 @@ class GuaranteeContent(TypedDict):
 
 
 @checked
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Guarantee:
     """Who is protected, how strongly, and given which public facts.
 

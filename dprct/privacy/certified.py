@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dprct.privacy.charges import Entry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Needed:
     """What a ledger must have for a file to be found in it, as the file's certificate says."""
 

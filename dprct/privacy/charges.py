@@ -28,7 +28,7 @@ ENTRY_ID = re.compile(r"[0-9]{1,9}-[0-9a-f]{12}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """One charge, as it stands in the ledger.
 
@@ -198,7 +198,7 @@ def _read(rho: str | None, gaussian: list[str] | None) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Content:
     """The SHA-256 of the data file when it was used; it detects change, it does not identify."""
 
@@ -211,7 +211,7 @@ class Content:
             raise ParameterError("sha256 of a content must be 64 lower-case hexadecimal digits")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Opening:
     """That confidential data were opened under declared facts, and whether they refused them."""
 
@@ -231,7 +231,7 @@ class Opening:
         return any(facts.get(name, said) != said for name, said in self.facts.items())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Saved:
     """That the released state of an entry was saved, and its SHA-256."""
 
@@ -263,7 +263,7 @@ _IMPLIED: dict[Relation, tuple[Relation, ...]] = {
 """Relations under which a charge holds: a public design only takes neighbours away."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Together:
     """The promise of a sum of charges, which is that of the weakest of them in every respect."""
 
@@ -325,7 +325,7 @@ class Together:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parts:
     """What is kept of charges to say what they promise together, however many they are."""
 
@@ -546,7 +546,7 @@ def first_broken(ledger: Mapping[str, Any], links: Sequence[str]) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sums:
     """What is known of all entries of a ledger together."""
 

@@ -468,7 +468,7 @@ NOTHING: Cost = (Fraction(0), Fraction(0))
 SLACK_SHARE = Fraction(1, 1000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Charge:
     """What a release costs: its claim, and for Gaussian noise the parameter behind the claim.
 

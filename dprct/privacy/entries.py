@@ -113,7 +113,7 @@ IN_LINES = 4
 _READABLE = (1, 2, VERSION)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ledger:
     """A budget, the terms on which it is spent, and what was charged so far.
 
@@ -472,7 +472,7 @@ class Damage(LedgerError):
     """A ledger whose bytes are not those that were written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Seen:
     """What was read of a ledger file."""
 

@@ -135,7 +135,7 @@ _LARGEST_COUNT = 2**62
 _INT64_PRODUCTS = 2**63
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class HistogramRelease:
     """The explicit list of released cells, in the order of their index.
 
@@ -203,7 +203,7 @@ class CellHistogram:
         return opened
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SparseHistogram(CellHistogram, Pure):
     """Noisy counts of all K cells that reach a public threshold: pure differential privacy.
 
@@ -296,7 +296,7 @@ class SparseHistogram(CellHistogram, Pure):
         return _listed(indices, values, counts.radices, tail.threshold, source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StabilityHistogram(CellHistogram):
     """Noisy counts of the occupied cells that reach a public threshold: (epsilon, delta).
 
@@ -468,7 +468,7 @@ def _at_least_one(value: int, name: str) -> int:
 # One-way histograms of many columns, released together with public bins.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OneWayRelease:
     """Noisy counts of every level of every column.
 
@@ -487,7 +487,7 @@ class OneWayRelease:
     simulation: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OneWayHistograms:
     """Noise on the p one-way histograms of p columns, jointly.
 

@@ -54,7 +54,7 @@ _SPARE = 32
 _CUBE_LARGE = 2000.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GaussianNoise:
     """A discrete Gaussian that stands in for a continuous one."""
 
@@ -232,7 +232,7 @@ def _with_delta(budget: Budget) -> Budget:
     return budget
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NoisyVector:
     """A released vector.
 
@@ -303,7 +303,7 @@ class Pure:
         return Charge(self.budget, "pure")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DiscreteLaplace(Pure):
     r"""Independent discrete Laplace noise on an integer vector: pure differential privacy.
 
@@ -370,7 +370,7 @@ class DiscreteLaplace(Pure):
         return _noisy(aggregate, values + noise, self.noise_sd, source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CubeNoise(Pure):
     r"""Discrete noise on several statistics at once, uniform in cubes: pure differential privacy.
 
@@ -472,7 +472,7 @@ class CubeNoise(Pure):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DiscreteGaussian:
     """Independent discrete Gaussian noise on an integer vector: zero-concentrated privacy.
 
@@ -537,7 +537,7 @@ class DiscreteGaussian:
         return _noisy(aggregate, values + noise, self.noise_sd, source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AnalyticGaussian:
     """Gaussian noise of the smallest sigma for (epsilon, delta), on integers.
 

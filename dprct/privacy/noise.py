@@ -33,7 +33,7 @@ _MOST_BITS = 1 << 16
 _CONTEXT = precise(30)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tail:
     """The event that discrete Laplace noise reaches a threshold.
 
@@ -124,7 +124,7 @@ def _invert(
     return k
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Distribution:
     """Enclosure of a distribution function: ``lower[k] <= 2^width F(k) <= upper[k]``."""
 
@@ -261,7 +261,7 @@ def source(rng: object = None) -> NoiseSource:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Secure:
     """Exact draws from the operating system's randomness.
 
@@ -343,7 +343,7 @@ class Secure:
         return np.random.Generator(ChaCha(seed))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Simulated:
     """Ordinary floating-point sampling from a caller's generator, for simulation only."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CoefficientShare:
     """What one coefficient of one outcome gets."""
 
@@ -24,7 +24,7 @@ class CoefficientShare:
     delta: Fraction = Fraction(0)  # of its private range
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OutcomeShare:
     """What one outcome gets."""
 
@@ -47,7 +47,7 @@ class OutcomeShare:
         return 2 * self.delta + sum((c.delta for c in self.coefficients.values()), Fraction(0))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Division:
     """A budget divided: the parts add up to it exactly."""
 
@@ -75,7 +75,7 @@ class Division:
 
 
 @checked
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Allocation:
     """The rule by which GenModel divides (epsilon, delta).
 

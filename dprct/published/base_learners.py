@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """What a base learner is told before it sees rows: public facts alone."""
 
@@ -44,7 +44,7 @@ class BaseLearner(Protocol):
         """Return predictions (m,)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Plugged:
     """A fitted base learner of somebody else's, at rows that are first moved into their bounds."""
 

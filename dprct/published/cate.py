@@ -66,7 +66,7 @@ Learner = Literal["dr", "r", "s"]
 TREATED = "treated"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublishedCATEFacts(Facts):
     """What is public of a table that DP-EBMs are fitted to.
 
@@ -427,7 +427,7 @@ class CATE(
         return f"published.CATE(n={self.n}, outcome: {spec.outcome}, learner: {spec.learner})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PublishedCATEResults(Checked):
     """An effect function of DP-EBMs; no interval is proved for any of it.
 

@@ -17,7 +17,7 @@ PERTURBED = ("output", "objective")
 
 
 @checked
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ControlError:
     """Bounds on the error of ``published.SyntheticControl`` (section 5), for your own panel.
 

@@ -35,7 +35,7 @@ XMethod = Literal["strict", "marginals", "published"]
 Columns = Mapping[str, "NDArray[Any]"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Covariates:
     """A source of released covariates."""
 

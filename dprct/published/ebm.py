@@ -36,7 +36,7 @@ READ_OFF = "0.7.8"
 """The version of interpret-core from which the conditions were read."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class EBMFit:
     """A fitted DP-EBM as tables: cuts and scores of every feature, and an intercept."""
 

@@ -50,7 +50,7 @@ VARIANCE = "residual variance"
 V, ALPHA = 50.0, 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings:
     """The parameters of GenModel besides its budget.
 
@@ -116,7 +116,7 @@ def _of(name: str, given: Each, default: float) -> float:
     return given.get(name, default) if isinstance(given, Mapping) else given
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ReleasedDesign:
     """W~ without columns that are linear combinations of earlier ones."""
 
@@ -179,7 +179,7 @@ class ReleasedDesign:
         return np.asarray(self.root @ (self.root.T @ (X.T @ (self.W @ beta))), np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Proxies:
     """What B regressions of proxy outcomes would give."""
 
@@ -207,7 +207,7 @@ def proxies(
     return Proxies(drawn, xi)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sanitised:
     """What GenModel makes of one outcome's model."""
 

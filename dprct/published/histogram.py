@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dprct.schema.tables import Frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class DataCodes:
     """What the codes of one column stand for."""
 
@@ -177,7 +177,7 @@ REASON = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Reweighted:
     """The distinct rows of the binned table, and with which probability each is drawn."""
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Roles:
     """The parts that the columns of an experiment's formula play."""
 
@@ -178,7 +178,7 @@ Array = NDArray[np.float64]
 MissingOutcomes = Literal["reproduce", "drop"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Released rows before they have outcomes."""
 
@@ -187,7 +187,7 @@ class Rows:
     used: NDArray[np.bool_]  # (n,): which rows these are
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Imputed:
     """Outcomes drawn for released rows, and what is to be said of them."""
 
@@ -196,7 +196,7 @@ class Imputed:
     estimates: Mapping[str, Any] | None = None  # where coefficients are released
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Drawn:
     """Covariates that were drawn, or finished columns; and the state that a ledger saves."""
 
@@ -204,7 +204,7 @@ class Drawn:
     columns: Columns  # (n,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class InformedFacts(ReleaseFacts):
     """What the plan of a published method rests on; the fits are confidential."""
 

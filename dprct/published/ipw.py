@@ -91,7 +91,7 @@ Sampling = Literal["split", "replacement"]
 Scaling = Literal["max_norm", "norm_bound"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Drawn:
     """What was drawn: noisy weights (d,), the effect before its own noise, and that noise."""
 
@@ -102,7 +102,7 @@ class Drawn:
     noise: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublishedIPWResults(Checked):
     """What PP-IPW returns.
 

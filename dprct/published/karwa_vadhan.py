@@ -34,7 +34,7 @@ _MOST_BINS = 1 << 61
 _DENSE = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bins:
     """The numbers of consecutive bins, of which most are empty.
 
@@ -87,7 +87,7 @@ class Bins:
         return self.first + place + int(np.searchsorted(free_before, place, side="right"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoisyMode:
     """The fullest bin of N values after Laplace noise on the shares.
 
@@ -149,7 +149,7 @@ class NoisyMode:
 
 
 @checked
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class DPVariance:
     """Karwa and Vadhan's private variance of a normal sample (dp_rct.txt, Algorithm 4).
 
@@ -244,7 +244,7 @@ class DPVariance:
 
 
 @checked
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class DPRange:
     """Karwa and Vadhan's private range of a normal sample (dp_rct.txt, Algorithm 5).
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Arm = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Missingness:
     """The shares of one outcome's missing codes, per arm."""
 
@@ -97,7 +97,7 @@ _NEVER = 1e-10
 _LARGEST_MEAN = 2.0**53
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OutcomeFit:
     """One outcome's model, as the confidential data have it."""
 

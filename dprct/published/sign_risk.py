@@ -22,7 +22,7 @@ _SPLITS = np.linspace(0.0, 1.0, 201)
 
 
 @checked
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SignRisk:
     """The risk of a wrong sign in ``published.IPW``, from public numbers alone.
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Objective:
     """The parameters of Algorithm 3 before it draws."""
 
@@ -151,7 +151,7 @@ def published_path(
     return weights, np.asarray(noisy.T @ weights)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PublishedControlResults(Checked):
     """The path of DPSC, the effect, and what is guaranteed.
 

@@ -39,7 +39,7 @@ _LARGEST = 2**1000
 
 
 @checked
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _OnNumbers(ABC):
     """Noise on numbers that the caller computed, of a sensitivity that the caller claims."""
 
@@ -84,7 +84,7 @@ class _OnNumbers(ABC):
 
 
 @checked
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class Laplace(_OnNumbers):
     """Laplace noise on numbers that the caller computed: pure privacy, if the sensitivity holds.
 
@@ -139,7 +139,7 @@ class Laplace(_OnNumbers):
 
 
 @checked
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class Gaussian(_OnNumbers):
     """Gaussian noise on numbers that the caller computed: (epsilon, delta), if sensitivity holds.
 
@@ -202,7 +202,7 @@ class Gaussian(_OnNumbers):
 
 
 @checked
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class RandomizedResponse:
     """Randomised response: answers replaced by others with some probability (local privacy).
 

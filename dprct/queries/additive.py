@@ -56,7 +56,7 @@ A pass over the rows costs an engine more than thousands of groups: five feature
 _CELL = "__cell"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class EngineCodes:
     """Codes of features as columns of a table that stays in its engine; confidential."""
 
@@ -171,7 +171,7 @@ HALF_STEPS = GRID // 2
 """M: steps of the target's grid from 0 to the clip R."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
     """Cells into each of which every record falls once: the crossing of some features."""
 
@@ -194,7 +194,7 @@ class Block:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AdditiveLayout:
     """What is asked for jointly, with what one record can move at most.
 
@@ -352,7 +352,7 @@ _STEPS, _TREATED = "__steps", "__treated"
 # The confidential rows of a fit as codes and numbers: in memory, in few bytes, or in an engine.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CodedRows:
     """Rows in memory: codes of features, treatment, outcome."""
 
@@ -386,7 +386,7 @@ class CodedRows:
         return CodedRows([*self.codes, arm], self.outcome, self.treated)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CompactRows:
     """Rows in memory, in as few bytes as they need: a fit with parts unpacks one part at a time."""
 
@@ -432,7 +432,7 @@ class CompactRows:
         return CompactRows(codes, self.steps[order], self.treated[order], self.grid)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class EngineRows:
     """Rows that stay in their engine: what :class:`CodedRows` holds, as expressions."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """By block and arm."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Correlated:
     """A public upper bound on the correlation of two people of one cluster.
 
@@ -43,7 +43,7 @@ class Correlated:
     icc: Fraction  # from 0 to 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeansWithin:
     """Public bounds on the means of clusters.
 

@@ -56,7 +56,7 @@ _STEPS_AWAY = 6
 """How many doubles around a factor are tried."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ceilings:
     """The sum of ceil((x - origin) factor) over terms with factor > 0.
 
@@ -73,7 +73,7 @@ class Ceilings:
         return sum(others, start=first)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compared:
     """A guess of the bin (one being the first) that is right or one too low, and a comparison.
 

@@ -35,7 +35,7 @@ rounding of 2^-16 of the width is far below the noise, and adds nothing to the s
 _COARSER = GRID // (2 * HALF)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Feature:
     """A number of a row that is a function of one column: its value, or whether it is a level.
 

@@ -55,7 +55,7 @@ _ROUNDING = 1 + 1e-12
 """Covers the rounding of the closed forms of sensitivities, which are a few operations long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scale:
     """Public bounds of every number of a panel, and the grid within them."""
 
@@ -116,7 +116,7 @@ class Scale:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChangeScale(Scale):
     """Bounds of a unit's numbers less its own mean before treatment, and the grid within them.
 
@@ -166,7 +166,7 @@ def bounds_of(column: Column) -> tuple[float, float] | None:
     return (levels[0], levels[-1]) if levels else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Predictor:
     """A covariate of units that ridge weights match, next to the outcome before treatment.
 
@@ -209,7 +209,7 @@ class Predictor:
         return steps.clip(-self.reach, self.reach)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Donors:
     """Series and predictors on the grid; confidential, except for the shape."""
 
@@ -264,7 +264,7 @@ def predictor_steps(frame: Frame, predictors: Sequence[Predictor], rows: Places)
     return np.column_stack([one.steps(frame, rows) for one in predictors])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RidgeGrid:
     """Sensitivities of rounded ridge weights, in grid steps; public.
 

@@ -32,7 +32,7 @@ STEPS = 1 << 15
 """M, the steps of 1 in a coordinate of a record."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FoldMoments:
     """Products of the coordinates of a record, added over each of two disjoint folds.
 
@@ -124,7 +124,7 @@ class FoldMoments:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fits:
     """Released models of treatment and outcome."""
 
@@ -133,7 +133,7 @@ class Fits:
     effect: float  # what is added for a treated one, before it is clipped
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     """Doubly robust scores of all records: confidential, except for fits, trimming and reach.
 

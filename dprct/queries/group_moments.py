@@ -75,7 +75,7 @@ MOST_IN_ENGINE = 108
 _CELL, _SQUARE, _BY, _OUTSIDE = "__cell", "__q", "__f", "__outside"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """A number of a row that is a function of one column: its value, or whether it is a level."""
 
@@ -149,7 +149,7 @@ class Part:
         return x
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scaled:
     """A column of the release, or a product of columns, as whole steps about a public centre."""
 
@@ -249,7 +249,7 @@ class Scaled:
         return max(map(abs, ends))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MomentsGrid:
     """What :func:`moment_sums` releases of a group, and how sensitive it is; public.
 
@@ -425,7 +425,7 @@ class MomentsGrid:
         return doubled
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class MomentCells:
     """To which group each row belongs."""
 

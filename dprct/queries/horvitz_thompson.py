@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dprct.schema.tables import Table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PrivateArms:
     """Arms whose members are confidential: their values in the file, and public probabilities."""
 

@@ -84,7 +84,7 @@ _CACHED = 1 << 13
 _THERE = "__there"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Link:
     """Public tables of a family: residual and weight of a row as functions of its index.
 
@@ -154,7 +154,7 @@ def _whole(values: Any) -> Whole:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class IndexMap:
     """The regressors of a row as public functions of it, and what one person moves sums by.
 
@@ -290,7 +290,7 @@ class IndexMap:
         return each[0] if len(each) == 1 else sum(math.isqrt(one) + 1 for one in each) ** 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Some:
     """Rows that a condition selects, and their weights; public."""
 

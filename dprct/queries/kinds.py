@@ -34,7 +34,7 @@ MOST_KINDS = 4096
 """Kinds of people that the conditions of a release tell apart at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """A private column of conditions, as a few public kinds of values.
 

@@ -360,7 +360,7 @@ def _lengths(vectors: Numbers) -> Numbers:
     return np.array([[root_above(int(one)) for one in _square(vectors)]], dtype=object)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OfAnyWeights(OnGrid):
     """Numbers whose weights are functions of earlier releases.
 

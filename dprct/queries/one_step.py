@@ -61,7 +61,7 @@ ALONE = -1
 """In the place of a feature: the coefficient of treatment itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fit:
     """What covariates of a row predict, as whole half steps of the outcome.
 
@@ -96,7 +96,7 @@ class Fit:
         return np.floor(total, out=total).clip(-self.most, self.most, out=total)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Residual:
     """The residual of a row: y less the middle of its bounds less the fit, in whole half steps.
 
@@ -152,7 +152,7 @@ def _halves(x: Array, bounds: tuple[float, float]) -> Array:
     return x
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PublicCells:
     """Where each row is, by public columns alone: arm, block, who has a value if that is public."""
 
@@ -189,7 +189,7 @@ def root_above(square: int) -> int:
     return root + (root * root < square)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OnGrid:
     """Whole numbers divided by what one person can move them by, on a grid of 2^20.
 
@@ -300,7 +300,7 @@ def most_together(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Vector:
     """One vector of several regressions, and how sensitive it is.
 
@@ -341,7 +341,7 @@ class Vector:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Feature:
     """A covariate, or a product of covariates, as whole half steps about its bounds' middle."""
 
@@ -366,7 +366,7 @@ class Feature:
         return np.clip(u, -float(GRID), float(GRID), out=u)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Gram:
     """The means and products of covariates over the rows that count.
 
@@ -431,7 +431,7 @@ class Gram:
         ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Score:
     """The coefficients of treatment in one regression, as public functions of residuals.
 
@@ -639,7 +639,7 @@ def product_move(d: int, most: int, other: int, most_of_other: int) -> int:
     return max(d * most_of_other, other * most)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Cross:
     """The products of the residuals of two regressions.
 
@@ -698,7 +698,7 @@ _Clipped: TypeAlias = tuple[int, Score, "Sequence[int]", "Sequence[int]"]
 _Table: TypeAlias = "tuple[_Clipped, Whole, Whole]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Piece:
     """Some rows in the order of their cells; those in no cell, at place 0, come first.
 

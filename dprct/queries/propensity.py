@@ -77,7 +77,7 @@ class Rows(Protocol):
         """Return rows ``start`` to ``stop`` (or the last), contiguous."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Held:
     """Rows in memory."""
 
@@ -110,7 +110,7 @@ def rows_of(Z: Array | Rows) -> Rows:
     return Held(np.ascontiguousarray(Z)) if isinstance(Z, np.ndarray) else Z
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Solver:
     """How far and how exactly a ridge-logistic problem is solved: public numbers only.
 
@@ -324,7 +324,7 @@ _ROUNDING = 1 + 1e-9
 """Rows are this much shorter than their bound, which covers the rounding of their norm."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Coordinates:
     """The numbers that one variable of a term gives: together of norm at most 1 in every row."""
 
@@ -545,7 +545,7 @@ def _bounded(column: Column) -> Column:
     return replace(column, bounds=bounds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PropensityGrid:
     """The grid of rounded logistic weights and their sensitivity in its steps; public.
 
@@ -590,7 +590,7 @@ def propensity_weights(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Treated:
     """Who is treated, by one code of a column; ``public`` if the guarantee takes that as public."""
 

@@ -29,7 +29,7 @@ DIGIT = 1 << 10
 """k = DIGIT a + b: the digits whose products are summed, so that doubles hold the sums."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MomentsLayout:
     """What :func:`moments` releases, in which order and how sensitive it is; public.
 

@@ -35,7 +35,7 @@ SCORE_SQUARED = 2 * STEPS**4
 """D^2 of the sum of g g': |gg' - ff'|^2 = |g|^4 + |f|^4 - 2 (g'f)^2 <= 2 L^4."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ScoreMap:
     """The score of a row as a function of r: (residual'r) (regressors r), in steps of a ball.
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Slopes(Score):
     """The coefficients of treatment and of its products with covariates in one regression.
 
@@ -192,7 +192,7 @@ class Slopes(Score):
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Influence:
     """What a row contributes to the error of each coefficient, as a function of released values.
 

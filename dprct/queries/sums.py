@@ -143,7 +143,7 @@ GRID = 1 << 20
 """Grid steps within the bounds of a clipped column (docs/methods.md, section 0)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Clipped:
     """A numeric column on the public grid k = floor((y - l) / g + 1/2), g = (u - l)/2^20."""
 
@@ -297,7 +297,7 @@ def _key(value: Any) -> Any:
 # Who is in which arm of an experiment: what is public where the design is.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Combinations:
     """Where rows stay in an engine: the combinations of public columns that occur; public."""
 
@@ -308,7 +308,7 @@ class Combinations:
     present: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Arms:
     """Who is in which arm, block and cluster: public where the design is."""
 
@@ -351,7 +351,7 @@ class Arms:
 _CELL, _CLUSTER = "__cell", "__cluster"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """What an outcome needs of the rows: the sums of k and k^2 in every group."""
 
@@ -360,7 +360,7 @@ class Asked:
     present: str | None = None  # rows without a value of this column do not count
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sums:
     """The sums of several outcomes, which an engine added in one pass; confidential."""
 
@@ -376,7 +376,7 @@ Rows: TypeAlias = "Table | Sums"
 """Rows to add up, or the sums that an engine added of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GroupSums:
     """Sums over the rows of one group; confidential."""
 
@@ -464,7 +464,7 @@ def _names(name: str | None) -> tuple[str, ...]:
     return () if name is None else (name,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DifferenceAggregates:
     """A treated mean less the control mean, its variance, and the control mean; each sealed."""
 

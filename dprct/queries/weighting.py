@@ -53,7 +53,7 @@ HALF = GRID // 2
 _STEPS, _TREATED, _BLOCK = "steps", "treated", "block"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Records:
     """Some rows of a fit; confidential, and nowhere but inside ``fit``."""
 
@@ -67,7 +67,7 @@ class Records:
         return len(self.t)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CompactTable:
     """All rows of a fit, a few bytes each; confidential, and nowhere but inside ``fit``."""
 
@@ -130,7 +130,7 @@ def read_once(
     return CompactTable(found[_STEPS], found[_TREATED], design, columns)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _MadeAnew:
     """Rows of covariates that are made of their columns whenever they are asked for."""
 
@@ -157,7 +157,7 @@ Estimand = Literal["ate", "att", "atc"]
 _SPARE = 1 + 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scheme:
     """How records are weighted: the estimand and the trimming; public.
 
@@ -191,7 +191,7 @@ class Scheme:
         return max(self.treated_most, self.control_most)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Centre:
     """Released or public numbers around which influence terms are taken."""
 
@@ -225,7 +225,7 @@ class Centre:
         return max(moving[scheme.estimand]) * _SPARE
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Piece:
     """Some records with their weights; confidential."""
 
@@ -241,7 +241,7 @@ class Piece:
     control_slope: Array
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Weighted:
     """Records with their weights: confidential, except for the scheme and n.
 

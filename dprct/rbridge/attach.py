@@ -34,7 +34,7 @@ _NEEDS_NEWER_R = ("R_getVar", "R_ParentEnv")
 _SOURCE = Path(__file__).with_name("bridge.R")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Session:
     """R, as this process sees it."""
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["api", "connect", "run", "serve"]
 
 
-@dataclass(slots=True)
+@dataclass
 class _Frames:
     """R's environment of the calls in progress, by key."""
 
@@ -93,7 +93,7 @@ class _Listener(logging.Handler):
         self._heard.append({"level": record.levelname.lower(), "message": self.format(record)})
 
 
-@dataclass(slots=True)
+@dataclass
 class _Outcome:
     """What a call leaves in its frame."""
 

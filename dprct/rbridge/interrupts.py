@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SIGACTION_BYTES = 1024  # larger than any system's struct sigaction
 
 
-@dataclass(slots=True)
+@dataclass
 class _Flags:
     """R's own flags, and whether the bridge is at work."""
 

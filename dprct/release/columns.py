@@ -503,7 +503,7 @@ _MOST_POINTS = 1 << 10
 _STEEPEST, _HALVINGS = 600.0, 80
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Binned:
     """The binned outcomes of a release, and the groups in which their bins have means; public."""
 

@@ -78,7 +78,7 @@ OFFSETS = "offsets"
 """Name of the mechanism of where outcomes lie within their bins, where there is one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class WithOffsets:
     """Noisy counts, and noisy sums of where binned outcomes lie within their bins."""
 

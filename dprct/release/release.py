@@ -409,7 +409,7 @@ def _differences(
         yield PermittedDifference("sort", None, "a column of the sort order was dropped")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReleaseFacts(Facts):
     """What is public of a table that is released.
 

@@ -55,7 +55,7 @@ _EPOCH = date(1960, 1, 1)
 _AGREES = ("match", "match to 15 digits")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verification:
     """What was found when a file was checked against a certificate; true where it holds its values.
 
@@ -351,7 +351,7 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
     return f"the ledger {place.name} has what paid for the file: {needed}", True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Found:
     """What a file has of each column of a certificate."""
 

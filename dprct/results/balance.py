@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BalanceTable(Shown):
     """Means by arm and differences; see :func:`balance_table`.
 

@@ -257,7 +257,7 @@ class Shown(Checked, ABC):
         return self.summary()._repr_html_()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LinearResults(Shown):
     """Estimated coefficients with inference; the base of every result that has coefficients.
 
@@ -509,7 +509,7 @@ _MADE = re.compile(r"(?:Protected|Synthetic, not protected,) file made by dprct\
 _MOST_NAMED = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Origin:
     """A certificate that may describe a table."""
 
@@ -558,7 +558,7 @@ class Origin:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Provenance:
     """What is known of the table of a fit."""
 

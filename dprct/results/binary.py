@@ -108,7 +108,7 @@ class WithRatios:
         return pd.DataFrame(found | {"conf.low": ends[:, 0], "conf.high": ends[:, 1]})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BinaryResults(WithRatios, OrdinaryResults):
     """A logit, probit or Poisson regression; see :func:`logit` and :func:`poisson`.
 

@@ -42,7 +42,7 @@ COLLINEAR = 1e-7
 _EXACT_FIT = 1e-10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LeastSquares:
     """A least-squares fit, with all that its covariances need besides the design."""
 
@@ -253,7 +253,7 @@ def _remaining(fit: LeastSquares, X: Array, name: str) -> Array:
 WeightsType = Literal["aweight", "fweight", "pweight"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Weighting:
     """Weights of the rows used, as the two roles they can play."""
 
@@ -315,7 +315,7 @@ def check_weights(weights: Array, weights_type: str, name: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SharedFit:
     """Fits that share their rows and regressors."""
 
@@ -521,7 +521,7 @@ RULES: dict[FeRule, str] = {
 _MOST_COLUMNS = 4_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Absorbed:
     """Fixed effects of a fit, as the results print them."""
 
@@ -667,7 +667,7 @@ def pairwise_rank(free: Sequence[Codes], *, nested: bool = False) -> int:
     return parameters
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FixedEffects:
     """Factors to absorb, of all rows that were given."""
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assignment:
     """The arms of all rows."""
 
@@ -140,7 +140,7 @@ def panels_of(
 _EXACT = 1e-12  # a standard error below this share of the largest outcome is rounding
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inference:
     """How estimates become standard errors and p-values; see :func:`dprct.itt_table`."""
 
@@ -176,7 +176,7 @@ class Inference:
         return np.asarray(tail * (1 if self.alternative == "one-sided" else 2), np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Regressions:
     """What is regressed on what; holds the rows, and is dropped when the table is made.
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class InstrumentalResults(OrdinaryResults):
     """Two-stage least squares; see :func:`iv`.
 
@@ -228,7 +228,7 @@ def iv(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """Outcome, endogenous regressor, exogenous ones and excluded instruments of the rows used."""
 

@@ -29,7 +29,7 @@ _DRAWS = 2**15
 _RANK = 1e-10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Restrictions:
     """Linear functions of coefficients, each with the value that is tested."""
 
@@ -38,7 +38,7 @@ class Restrictions:
     values: Array  # (q,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WaldTest:
     """A joint test; prints as one sentence.
 

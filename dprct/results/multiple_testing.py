@@ -33,7 +33,7 @@ RESAMPLED: frozenset[str] = frozenset({"westfall-young", "romano-wolf"})
 _ROUNDING, _NOTHING = 1e-10, 1e-14
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Family:
     """Hypotheses among which a false rejection is to be unlikely."""
 
@@ -211,7 +211,7 @@ FEWEST_DRAWS = 100
 _CHUNK = 1_000_000  # numbers of an (n, draws) array held at once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resampled:
     """Fits of some outcomes on some rows, and where their arms are."""
 

@@ -245,7 +245,7 @@ RELEASED_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OLSResults(OrdinaryResults):
     """An ordinary least-squares fit; see :func:`ols`.
 

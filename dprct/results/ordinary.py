@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 INTERVALS = ("confidence", "prediction")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OrdinaryResults(LinearResults):
     """Coefficients of an ordinary fit, whose law is the normal or t of ``df_inference``.
 

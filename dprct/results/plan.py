@@ -46,7 +46,7 @@ ERROR, ESTIMAND = "error", "estimand"
 """What a plan begins with, after its cost, where a method says more of it than its estimates do."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannedNumber:
     """One planned number: a row of :meth:`Plan.to_frame`."""
 
@@ -125,7 +125,7 @@ def _spelled(value: float) -> str:
     return f"{value:.4g}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PlannedDraw:
     """One draw of noise of an allocation: what it costs, and how large it is."""
 
@@ -192,7 +192,7 @@ def _draws(allocation: Allocation, total: float, above: str) -> Iterator[Planned
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contents:
     """What a plan says besides its cost: numbers, what follows from them, what disappoints."""
 
@@ -209,7 +209,7 @@ class Contents:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Plan(Checked):
     """What a release would do and cost. Making a plan costs nothing.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Receipt:
     """A charge that was made, before anything is drawn."""
 

@@ -34,7 +34,7 @@ _NOT_RELEASED = "n.r."
 _BRACKETS = {"()": "parentheses", "[]": "brackets", "{}": "braces"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Estimate:
     """An estimate and the numbers printed with it, unrounded; NaN where there is none.
 
@@ -76,7 +76,7 @@ class StyleOptions(TypedDict, total=False):
     notes: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Style:
     """How numbers are printed.
 
@@ -258,7 +258,7 @@ VALUE_OF: dict[Part, Callable[[Estimate], float]] = {
 PARTS: tuple[Part, ...] = tuple(VALUE_OF)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
     """One column of a table.
 
@@ -281,7 +281,7 @@ class Column:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """One row of a table."""
 

@@ -55,7 +55,7 @@ _LATEX = {
 _BRACKETS = ")]}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Printed:
     """A number as it is printed: its text, and how many stars follow.
 
@@ -72,7 +72,7 @@ class Printed:
         return self.text + "*" * self.stars
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Line:
     """One line of a grid."""
 
@@ -82,7 +82,7 @@ class Line:
     rule: bool = False  # whether a rule stands above it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Grid:
     """Everything that is printed of a table."""
 
@@ -272,7 +272,7 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NumberColumn:
     """One column of numbers of a grid."""
 

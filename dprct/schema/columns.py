@@ -77,7 +77,7 @@ def shown(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
     """The public facts of one column.
 
@@ -245,7 +245,7 @@ def rebounded(column: Column, bounds: tuple[float, float] | None, **changes: Any
 _DEFAULTS = {fact.name: fact.default for fact in fields(Column)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileFacts:
     """What a .dta file says of itself, besides its columns and its data.
 
@@ -275,7 +275,7 @@ class FileFacts:
         return FileFacts, tuple(plain if value is self.value_labels else value for value in values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unit:
     """Who one record is.
 

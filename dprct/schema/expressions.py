@@ -102,7 +102,7 @@ ROW_FUNCTIONS: dict[str, Callable[..., Array]] = {
 """What the columns that a study makes have besides arithmetic: functions of a row, as in Stata."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Language:
     """What an expression may hold besides names of columns, finite numbers and + - * / **."""
 

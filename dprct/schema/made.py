@@ -32,7 +32,7 @@ _LABEL = 80
 _LARGEST = 2.0**50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Domain:
     """The values that an expression can have."""
 

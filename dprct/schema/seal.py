@@ -6,7 +6,7 @@ from dprct.records import dataclass
 from dprct.schema.columns import shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Seal:
     """When the public facts were fixed, and what they were."""
 

@@ -53,7 +53,7 @@ _CAVEATS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Approval:
     """A release as it would be made, before anything is spent."""
 

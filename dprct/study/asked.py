@@ -157,7 +157,7 @@ def needs_formula(method: str) -> bool:
     return any(name in required and name not in spelled for name in spec.formula_gives)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """What a study file asks of a method."""
 

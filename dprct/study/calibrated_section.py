@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _CALIBRATED = "[calibrated]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CalibratedAsked(Asked):
     """What a study file asks of the calibrated release, while parts of it may be missing.
 

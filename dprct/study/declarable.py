@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dprct.study.verdicts import Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Declarable:
     """Regressions that one step would serve if the study declared them."""
 

@@ -37,7 +37,7 @@ _OPTIONS = {"errors": "cov_type", "layout": "style", "seed": "rng"}
 """Keys of a table that are called otherwise in :func:`dprct.itt_table`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableSpec:
     """One table of effects, as a study file declares it.
 
@@ -257,7 +257,7 @@ RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """How far a recomputed number may be off: linear algebra differs between machines."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mismatch:
     """A number that is not what ``expected.csv`` says."""
 

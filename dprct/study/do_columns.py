@@ -24,7 +24,7 @@ _LONGEST = 32
 _SHORT = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Derived:
     """A column that a do-file makes, as a study has it."""
 

@@ -97,7 +97,7 @@ def stem(name: str) -> str:
     return name.replace("\\", "/").rpartition("/")[2].removesuffix(".dta")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MergedFile:
     """A confidential file of which the released one was merged; its columns go together."""
 
@@ -105,7 +105,7 @@ class MergedFile:
     whole: bool = True  # whether it has no other people than the released file
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Others:
     """What is known of other data files of a study's folder."""
 

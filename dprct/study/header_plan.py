@@ -32,7 +32,7 @@ NO_NOISE = 1000.0
 """An epsilon at which noise no longer counts: what is left of an error is the sampling error."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expected:
     """How far a released number is expected to be off, at one epsilon."""
 
@@ -42,7 +42,7 @@ class Expected:
     error: float | None  # of sampling and noise together; None for a draw of noise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Combinations:
     """How many combinations a histogram has, and how many of them can survive."""
 

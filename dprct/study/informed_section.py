@@ -30,7 +30,7 @@ _PASSED_ON = ("B", "v", "alpha", "sigma", "confidential_from", "noise_on")
 _OF_GEN_MODEL = (*_PASSED_ON, "allocation", "epsilon_x")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InformedSection:
     """Options of Hybrid and GenModel; what is left out has the method's default.
 
@@ -68,7 +68,7 @@ class InformedSection:
     noise_on: NoiseOn | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InformedAsked(Asked):
     """What a study file asks of Hybrid or GenModel, whose roles are known with the columns alone.
 

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 _PREPARED = ("merge", "append", "reshape", "collapse")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Served:
     """What a release of moments holds, planned or made."""
 

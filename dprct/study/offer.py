@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _AGAIN = "dprct protect --resume ENTRY (dprct ledger lists the entries)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Made:
     """What was released, and the files that hold it."""
 
@@ -37,7 +37,7 @@ class Made:
     paths: tuple[Path, ...]  # first the protected file, or the document of results
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Offer:
     """A release that was checked against the data and not yet paid for."""
 

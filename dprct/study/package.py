@@ -95,7 +95,7 @@ _EXPANDED = frozenset('"`$')
 """What Stata expands in a name, and what ends one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contents:
     """What a package will hold; it follows from public files and from the header of the data."""
 
@@ -284,7 +284,7 @@ def _check_target(target: Path, home: Path, root: Path, dataset_id: str) -> None
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Packed:
     """What a package that somebody else was given says that it holds."""
 

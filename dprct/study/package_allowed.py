@@ -47,7 +47,7 @@ _MOST_FILES, _LONGEST_PROGRAM, _MOST_BYTES = 10_000, 2 * 2**20, 2**30
 _MOST_NAMED = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Folder:
     """A replication folder, file by file."""
 
@@ -268,7 +268,7 @@ def _check_case(names: Sequence[str]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Elsewhere:
     """A path of another machine in a do-file."""
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dprct.study.verdicts import Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compared:
     """Numbers of valid regressions beside those of an ``expected.csv``; true where none differs."""
 
@@ -44,7 +44,7 @@ class Compared:
         return f"all {self.numbers} numbers equal those of {self.file}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CheckedRelease:
     """A release of a package; true where it is as written, and its numbers as promised."""
 

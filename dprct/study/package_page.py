@@ -48,7 +48,7 @@ _LEVEL = 0.05
 _HC = {"robust": "HC1", "classical": "nonrobust", "cluster": "cluster"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cell:
     """The coefficient of one treatment in one regression."""
 
@@ -66,7 +66,7 @@ class Cell:
 Cells = dict[tuple[int, str], Cell]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Held:
     """A protected file of a package."""
 
@@ -77,7 +77,7 @@ class Held:
     papers: tuple[str, str, str]  # the names of its study file, of its numbers and of its README
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OnFile:
     """A file with rows, on which regressions are run."""
 
@@ -104,7 +104,7 @@ class OnFile:
         return {name: cell for name, cell in _all_cells(fit, level).items() if name in _shown(row)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OnMoments:
     """Released moments, which regressions are read off."""
 
@@ -119,7 +119,7 @@ class OnMoments:
         return {str(name): Cell(*map(float, row)) for name, *row in table.itertuples()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OnConfidential:
     """The confidential rows of released moments, for the custodian."""
 
@@ -178,7 +178,7 @@ def _all_cells(fit: OrdinaryResults, level: float) -> dict[str, Cell]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Side:
     """What a package holds of one data set."""
 

@@ -20,7 +20,7 @@ VERSION = 1
 """Of study files."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Places:
     """The confidential file, the name of its ledger, and the folder of the output."""
 

@@ -29,7 +29,7 @@ MARGINS = {"logit": "logit", "logistic": "logit", "poisson": "poisson"}
 """Commands after which ``margins`` finds effects on the outcome's mean, and their families."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TablePart:
     """A table of the paper, as far as its regressions run on columns of the file."""
 
@@ -40,7 +40,7 @@ class TablePart:
     samples: tuple[str, ...] = ()  # conditions under which some of its regressions run
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Printed:
     """A regression on treatment that moments serve by one step as the do-files have it."""
 
@@ -65,7 +65,7 @@ class Printed:
         return self.cluster[0] if len(self.cluster) == 1 else (self.cluster[0], self.cluster[1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prefill:
     """What do-files say of the columns of one file; nothing of it comes from data."""
 

@@ -45,7 +45,7 @@ _INSTEAD = {
 _REPEATS = ("1:m", "m:m")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Preparation:
     """A file of public facts that is merged into the data by its key.
 

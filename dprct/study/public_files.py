@@ -91,7 +91,7 @@ _IS_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?L?|\.[a-z]?|N
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,79}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Header:
     """Names of columns, in small letters."""
 
@@ -105,7 +105,7 @@ class Header:
         return found if not self.loose or self.names <= mine else 0
 
 
-@dataclass(slots=True)
+@dataclass
 class Contents:
     """What was found in a file."""
 

@@ -26,7 +26,7 @@ HEADER = ("file", "line", "outcome", "term", "estimate", "error")
 _MOST = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Published:
     """A coefficient of a paper."""
 

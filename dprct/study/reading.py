@@ -54,7 +54,7 @@ class Call(NamedTuple):
         return text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """A regression of released moments, as ``dprct ols`` takes it.
 

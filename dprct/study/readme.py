@@ -72,7 +72,7 @@ SEVERAL = "3 rows of a person"
 BLANK = "**[to be filled in by the authors: {}]**"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Availability:
     """What a data editor must be told and the program cannot know.
 
@@ -103,7 +103,7 @@ class Availability:
     citation: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableNote:
     """What a reader is told of one declared table."""
 
@@ -112,7 +112,7 @@ class TableNote:
     reproduces: str  # whether the protected file can reproduce it, and why not
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PackageNote:
     """What a reader is told of the package that a protected file is part of."""
 

@@ -137,7 +137,7 @@ def _check_budget(spec: ReleaseSection | TotalBudget, where: str) -> None:
 _PACKAGE = "[package]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PackageSpec:
     """The replication package that a protected file belongs to.
 

@@ -66,7 +66,7 @@ STATISTICS: Mapping[str, Callable[[list[float]], float]] = {
 _OF_NONE = {"sum": 0.0, "count": 0.0}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Append:
     """A second confidential file about the same people, whose rows go below those of the data.
 
@@ -148,7 +148,7 @@ class Append:
         return pd.DataFrame(found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reshape:
     """Waves of the same people, from columns to rows or from rows to columns.
 
@@ -329,7 +329,7 @@ class Reshape:
         return pd.DataFrame(found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Collapse:
     """One row for each group of rows, such as the means of each village; the group is protected.
 

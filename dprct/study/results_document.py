@@ -84,7 +84,7 @@ _ABOUT = {"nobs": "Observations", "n": "Observations"}
 """How numbers of rows are called in a table."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResultsDocument:
     """The results of an estimate as they are written."""
 
@@ -229,7 +229,7 @@ def refuse_others(place: Path, is_own: Callable[[Path], bool]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rehearsed:
     """A result before anything is drawn: its numbers are the plan's, and all of them public."""
 

@@ -74,7 +74,7 @@ _OF_CLUSTERS = ("largest", "icc", "cluster_mean_bounds")
 DesignKind = Literal["simple", "complete", "block", "cluster", "block_cluster", "factorial"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DesignSection:
     """How treatments were assigned.
 
@@ -221,7 +221,7 @@ def check_index(index: object, where: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReleaseSection:
     """What is released, and at what price.
 
@@ -268,7 +268,7 @@ class ReleaseSection:
     formula: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TotalBudget:
     """What may be spent on this data set in all, over every release ever made from it.
 
@@ -299,7 +299,7 @@ Facts = Mapping[str, Mapping[str, Any]]
 """Declared facts by the name of a column, or by a pattern of names."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """Which columns and rows a study is about, and what becomes of the other columns.
 

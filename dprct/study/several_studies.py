@@ -41,7 +41,7 @@ def to_be_made(contents: Contents) -> list[Study]:
     return [one.study for one in contents.held if not is_made(one.study)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resumed:
     """A release that an interrupted run had paid for, and that is written now."""
 

@@ -167,7 +167,7 @@ _SECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Header:
     """Whether the facts of the confidential file's header are confirmed as public.
 
@@ -189,7 +189,7 @@ class Header:
         return named((text for text in self.columns if text != DATASET), names)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Declaration:
     """Who stands for the public facts.
 
@@ -202,7 +202,7 @@ class Declaration:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Study:
     """A study file."""
 

@@ -48,7 +48,7 @@ _WIDTH = 76
 _TOLERANCE = "1e-6"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shown:
     """A valid regression with the numbers that it gives on the file."""
 

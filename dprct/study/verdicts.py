@@ -82,7 +82,7 @@ _MOST_LEVELS = 50
 _ONLY = "the effects are the released ones"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Released:
     """What is public of a protected file, or of a planned one."""
 
@@ -194,7 +194,7 @@ def _read(part: str) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verdict:
     """One regression of a do-file, and whether the released file supports it."""
 

@@ -49,7 +49,7 @@ SUMS = "sums"
 """The one part of an allocation of :class:`PrivateAdditive`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """The outcome of an additive model, by the schema alone."""
 

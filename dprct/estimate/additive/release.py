@@ -84,7 +84,7 @@ def allocation_of(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """What was released of one block."""
 
@@ -101,7 +101,7 @@ class Cells:
         return Cells(block, counts, sums)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class AdditiveSums:
     """Noisy counts and sums of an additive model, and the law of their noise; all releasable."""
 

@@ -47,7 +47,7 @@ _LEAST_EIGENVALUE = 1e-3
 """Of the moments of a projection, as a share of all records; below it they are noise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AdditiveResults(Shown):
     """A private additive function: average, shapes, subgroup means and their intervals.
 

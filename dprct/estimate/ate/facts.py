@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _DIGITS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Linear:
     """A linear function of columns; prints as a formula."""
 
@@ -119,7 +119,7 @@ _MADE_UP_GAPS = 0.1
 """Share of missing values in them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Index:
     """A public function of the covariates of one row."""
 
@@ -381,7 +381,7 @@ def _formula(text: str, columns: tuple[str, ...], bounds: tuple[float, float]) -
     return Index(str(expression), expression.names, bounds, computed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ATEFacts(Facts):
     """What is public of an experiment: no more than the guarantee of a fit lists."""
 

@@ -68,7 +68,7 @@ def expected(
     return outcome.expected(epsilon, spread_of(outcome) ** 2, contrasts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannedEffect:
     """The errors to expect of one effect, of which plans, warnings and power tables are made."""
 

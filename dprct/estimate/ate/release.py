@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Bounded:
     """One outcome, who counts for it, its share of the budget, and what stands for missing."""
 
@@ -80,7 +80,7 @@ class _Bounded:
         return float(Fraction(self.column.bounds[0]) + self.width / 2)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _OfMeans(_Bounded, ABC):
     """An outcome of which a difference, with two arms, or the means of all arms are released."""
 
@@ -198,7 +198,7 @@ class _OfMeans(_Bounded, ABC):
 _OF_TWO = {"effect": GRID, "variance": GRID, "control mean": GRID}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Outcome(_OfMeans):
     """One outcome of an experiment whose treatment is public.
 
@@ -279,7 +279,7 @@ class Outcome(_OfMeans):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Released:
     """What left the confidential table for one outcome."""
 
@@ -300,7 +300,7 @@ class Released:
         return replace(self, effects=effects)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class HiddenOutcome(_OfMeans):
     """One outcome of an experiment whose treatment column is confidential.
 
@@ -403,7 +403,7 @@ class HiddenOutcome(_OfMeans):
             )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CountedOutcome(_Bounded):
     """One outcome whose missing values are confidential; arms are public.
 

@@ -78,7 +78,7 @@ def _covariance(
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PrivateATEResults(ByOutcome, WithLaws):
     """Private average treatment effects, with intervals that contain sampling and privacy noise.
 

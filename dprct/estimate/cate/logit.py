@@ -51,7 +51,7 @@ def noise_of_logit(terms: Terms, layout: TreatmentMoments, sd: float, n: int) ->
     return unit * math.sqrt(layout.width - 2) * 8 * terms.features / n
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TreatmentSums:
     """Released moments of treatment and features."""
 

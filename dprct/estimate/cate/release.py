@@ -159,7 +159,7 @@ def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LearnerForm:
     """What a fit releases, in which parts: public facts only."""
 

@@ -25,7 +25,7 @@ LEARNERS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CATEResults(AdditiveResults):
     """A private effect function: its average, shapes, subgroups and projections.
 

@@ -153,7 +153,7 @@ class AIPWAllocation(Allocation):
         return scale * reach**2 / GRID / self.form.n**2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Modelled:
     """What the released moments of a fold say."""
 

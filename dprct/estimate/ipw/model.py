@@ -349,7 +349,7 @@ class IPWSpec(Spec[Facts]):
         yield f"``estimator='aipw'`` would have a standard error of about {error:.3g}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Roles:
     """The columns of an IPW in their roles, by the schema alone."""
 

@@ -294,7 +294,7 @@ def parts_of(
     return found | ({"mass": 1} if count else {})
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Released:
     """What left the confidential table; effects and means in units of R, about the middle."""
 
@@ -323,7 +323,7 @@ class Released:
     n2: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Ratio:
     """The effect before its variance: what was drawn, and around what influences are taken."""
 
@@ -408,7 +408,7 @@ def parted(
     return order[first], order[second]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Drawer:
     allocation: IPWAllocation
     noise: NoiseSource

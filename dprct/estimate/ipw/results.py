@@ -50,7 +50,7 @@ _FROM_MIDDLE = 0.5
 """Distance of a mean from the middle of the bounds, in units of half their width."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Declared:
     """What a study knows from elsewhere of its outcome and its treatment."""
 
@@ -222,7 +222,7 @@ _LEAST = 1e-12
 _SMALLEST, _LARGEST, _SIZES, _MOST_RAISED = 0.05, 400.0, 400, 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoisySteepness:
     """What noisy weights add to the variance of an effect, from a released norm of its derivative.
 
@@ -302,7 +302,7 @@ def steepness_correction(alpha: float) -> float:
     return root(missed, 0.0, _MOST_RAISED) if missed(0.0) > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NormalEffect:
     """A released effect, tau + N(0, sd^2), and its released variances.
 
@@ -367,7 +367,7 @@ class NormalEffect:
         return root(lambda alpha: self.half_width(alpha) - size, low, high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class IPWResults(WithLaws):
     """A private effect by inverse probability weighting, with its interval and its diagnostics.
 

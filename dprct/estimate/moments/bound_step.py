@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Chosen:
     """Whom private columns choose, with which arm and weight, and what cells need; public."""
 
@@ -52,7 +52,7 @@ class Chosen:
         return np.rint(self.more * FINEST).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class BoundStep:
     """A declared regression with the public weights of the design as it was realised."""
 

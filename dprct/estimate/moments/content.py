@@ -140,7 +140,7 @@ class StepContent(TypedDict):
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RegressionContent(Declared):
     """One declared regression, and what was released of it."""
 
@@ -154,7 +154,7 @@ class StagesContent(TypedDict):
     spread: tuple[float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class InstrumentedContent(Instrumented):
     """One regression with an instrument."""
 
@@ -169,7 +169,7 @@ class CrossContent(TypedDict):
     spread: Annotated[tuple[float, ...], {"minItems": 1}]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FamilyContent(Family):
     """Regressions that are tested together."""
 
@@ -223,7 +223,7 @@ class DrawnIndexContent(TypedDict):
     spread: NotRequired[Annotated[tuple[float, ...], "their covariance, its upper triangle"]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class IndexModelContent(IndexModel):
     """One declared logit, probit, cloglog or Poisson regression, and what was released of it."""
 

@@ -62,7 +62,7 @@ _KINDS = {"HC1": "robust", "CR1": "clustered", "nonrobust": "classical"}
 
 
 @checked
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Regression:
     """A regression of a do-file, declared before the data are read.
 
@@ -280,7 +280,7 @@ def listed_regressions(formulas: object) -> tuple[str | Regression, ...]:
     return listed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Step:
     """One outcome of a declared regression on treatment, which one step serves."""
 
@@ -396,7 +396,7 @@ class Step:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Declared:
     """What is public of one declared regression that a release has."""
 
@@ -510,7 +510,7 @@ def outcome_unlike(column: Column, family: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Instrumented:
     """What is public of a declared regression with an instrument."""
 
@@ -522,7 +522,7 @@ class Instrumented:
     first: Count
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Family:
     """Declared regressions whose coefficients are tested together."""
 
@@ -536,7 +536,7 @@ class Family:
         return tuple(combinations(self.members, 2))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class DrawnCross:
     """What was released of how the coefficients of two declared regressions vary together."""
 
@@ -549,7 +549,7 @@ class DrawnCross:
     alike: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class DrawnStep:
     """What was released of one declared regression, in units of its outcome."""
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DeclaredResults(GaussianResults):
     """The coefficients of treatment in a declared regression, sampling error and noise together.
 
@@ -101,7 +101,7 @@ class DeclaredResults(GaussianResults):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class JointResults(GaussianResults):
     """The coefficients of declared regressions that are tested together, named outcome: term.
 
@@ -247,7 +247,7 @@ def _together(fits: Sequence[DeclaredResults], cov: Array) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DeclaredEstimates(GaussianResults):
     """The released coefficients of all declared regressions of a file."""
 
@@ -344,7 +344,7 @@ def declared_results(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DeclaredForm(AndersonRubin):
     """The coefficients of an instrument in the reduced form and in the first stage.
 

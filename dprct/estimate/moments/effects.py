@@ -42,7 +42,7 @@ JOINT_ALPHA = 0.01
 """Joint tests raise sampling variances by the kappa of this level."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CellMeans:
     """The means of J columns in one cell, in units of z, with the two parts of their covariance."""
 
@@ -122,7 +122,7 @@ def _means_of_counts(cell: NoisyMoments, both: Array) -> CellMeans:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Combined:
     """One linear combination of the means of cells, with the law of its error."""
 
@@ -146,7 +146,7 @@ class Combined:
     def kappa(self, alpha: float) -> float:
         """Amount by how many of its standard deviations the sampling variance is raised."""
         om = math.hypot(*self.spreads)
-        return 0.0 if om == 0 else kappa(rounded_up(om / self.noise), alpha)
+        return kappa(rounded_up(om / self.noise), alpha) if om > 0 else 0.0
 
     def variance(self, alpha: float) -> float:
         """Return the squared standard error that the interval of a level uses."""
@@ -184,11 +184,13 @@ class Combined:
 
     def p_value(self, _: Sequence[float] = ()) -> float:
         """Return the two-sided p-value by inversion of the intervals; not below 1e-10."""
+        if not math.isfinite(self.value):
+            return math.nan
         df = self.degrees(0.05)
         return p_value(self.value, self.variance, lambda t: float(2 * special.stdtr(df, -t)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Combinations:
     """Linear combinations of the means of cells."""
 
@@ -316,7 +318,7 @@ def _raised(cell: CellMeans) -> Array:
     return np.full(size, raised)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GaussianResults(WithLaws):
     """Coefficients of a Gaussian release, each with the law of its error.
 
@@ -358,7 +360,7 @@ class Source(Protocol):
         """Effects on some outcomes, among some people."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EffectResults(ByOutcome, GaussianResults):
     """Effects of arms on outcomes from one Gaussian release, with their joint covariance.
 

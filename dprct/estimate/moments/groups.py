@@ -34,7 +34,7 @@ def spelled(value: Value) -> str:
     return "." if value is None else value if isinstance(value, str) else f"{value:g}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Group:
     """One public group or private cell of a release."""
 
@@ -73,7 +73,7 @@ class Grouping:
     uneven: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conditions:
     """Public columns besides those of the design that conditions on rows ask of."""
 

@@ -101,7 +101,7 @@ _ENDS = {"logit": 0.01, "probit": 0.01, "cloglog": 0.01, "poisson": 1e-3}
 _FINEST = 2.0**29
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexModel:
     """What is public of a declared model of an index."""
 
@@ -279,7 +279,7 @@ def _cluster(sizes: NDArray[np.int64]) -> int:
     return min(max(1, math.ceil(_TIMES * planned / math.sqrt(LONGEST_SCORE))), MOST_CLUSTER)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Coding:
     """The regressors of a model as they are added up, and as they are named."""
 
@@ -405,7 +405,7 @@ def _coded(
     return Coding(made, to_names, unit, span)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class DrawnIndex:
     """What was released of one model of an index, in units of its regressors."""
 
@@ -451,7 +451,7 @@ class DrawnIndex:
         return np.sqrt(np.maximum(np.diag(self.sampling + self.noise), 0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Start:
     """What released moments say of a model before its rows are scored."""
 
@@ -526,7 +526,7 @@ def whole(theta: Array) -> list[int]:
     return [int(one) for one in np.rint(scaled)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Step:
     """One step of Newton's method, v in units of B; with the rows that count, and their weight."""
 

@@ -78,7 +78,7 @@ _PLANNED = {"logit": 0.2, "probit": 0.6, "cloglog": 0.4, "poisson": 0.15}
 """Mean w that a plan takes where nothing is declared, of a count in units of its upper bound."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Ahead:
     """What a plan knows of one model, v in units of B."""
 
@@ -140,7 +140,7 @@ class Ahead:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Expected:
     """What is planned of a model; (..., k), the constant first."""
 

@@ -34,7 +34,7 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _CLOSE = 1e-4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Averages:
     """What released moments say of the regressors of a model: for average effects."""
 
@@ -44,7 +44,7 @@ class Averages:
     two_valued: Mapping[str, tuple[float, float]]  # (low, high): regressors that have two values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class IndexResults(WithRatios, LinearResults):
     """A logit, probit, cloglog or Poisson regression by private scoring, noise in every interval.
 

@@ -49,7 +49,7 @@ _ANGLES = 181
 _DIGITS = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConfidenceSet:
     """All effects that the Anderson-Rubin test does not reject."""
 
@@ -83,7 +83,7 @@ def _written(low: float, high: float) -> str:
     return f"[{low:.4g}, inf)" if high == math.inf else f"[{low:.4g}, {high:.4g}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AndersonRubin(ABC):
     """The test that y - lambda d has no coefficient on any instrument, for every lambda."""
 
@@ -143,7 +143,7 @@ class AndersonRubin(ABC):
         return ConfidenceSet(kind, parts, 1 - alpha)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ReducedForm(AndersonRubin):
     """The reduced form of an outcome y and a take-up d on regressors and K instruments."""
 
@@ -170,7 +170,7 @@ class ReducedForm(AndersonRubin):
         return float(g / sd @ np.linalg.solve(C / np.outer(sd, sd), g / sd))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class IVResults(LinearResults):
     """Two-stage least squares from what was released, with Anderson-Rubin sets of the effect.
 

@@ -57,7 +57,7 @@ CONSTANTS: dict[Use, float] = {"effects": 1.0, "mixed": 0.5, "regressions": math
 1.25 of their least; at the last the second moments nearly have their least."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
     """A column of a release in units of its noise: ``z = weight (x - centre) / scale``."""
 
@@ -84,7 +84,7 @@ class Place:
         return self.variable.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """Columns in units of their noise, and the ball that every row is in."""
 

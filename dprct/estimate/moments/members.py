@@ -263,7 +263,7 @@ def _to_coefficients(bound: BoundStep) -> Array:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Law:
     """The coefficients of treatment among members and the noise of them, in half steps."""
 

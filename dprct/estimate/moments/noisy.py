@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NoisyMoments:
     """Noisy sums and second moments of p columns over the rows of one group, in units of z."""
 

@@ -605,7 +605,7 @@ def _controls(
     return scaled
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Clips:
     """What one declared regression is clipped at; public."""
 
@@ -634,7 +634,7 @@ class StepAllocation(SharedAllocation):
     planned: tuple[Planned, ...] = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Planned:
     """The errors to expect of one declared regression, from public facts."""
 
@@ -650,7 +650,7 @@ class Planned:
     doubt: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chosen:
     """The shares that are planned to have the least error, and what follows from them."""
 

@@ -109,7 +109,7 @@ def hull(found: Fit, direction: Array, alpha: float) -> tuple[float, float]:
     return low, high
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RegressionResults(LinearResults):
     """Least squares from released moments, privacy noise in every interval.
 

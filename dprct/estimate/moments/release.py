@@ -58,7 +58,7 @@ SCORES = "scores of regression {}"
 """The others, which are drawn after it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MomentsFacts(Facts):
     """What is public of a release of moments."""
 
@@ -86,7 +86,7 @@ class MomentsFacts(Facts):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class DrawnMoments:
     """What was released: twice the noisy sums of every group, and the noise of one draw."""
 
@@ -286,7 +286,7 @@ def count_noise(layout: Layout, sigma: float) -> float:
     return s2 / layout.h**2 if math.isfinite(layout.h) else math.inf
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Clipped:
     """The released shares of rows that were outside the ball of covariates, by arm.
 

@@ -49,7 +49,7 @@ _LONGEST = 9.0  # squared, in typical scores: a ball of at least three of them
 _NOISE = 0.1  # of the sum of squared scores: a ball is as large as this noise allows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scored:
     """A regression whose scores are released."""
 
@@ -58,7 +58,7 @@ class Scored:
     regressors: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class DrawnScores:
     """The released scores of one regression, in steps squared of its ball."""
 
@@ -91,7 +91,7 @@ def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, s
     return tuple(found.items())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Whitened:
     """A fit in coordinates in which released moments make all regressors alike."""
 

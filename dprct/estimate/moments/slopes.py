@@ -114,7 +114,7 @@ def gram_of(bound: BoundStep, V: Array, M: Array) -> Array:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PlannedSlopes:
     """What a plan expects of a regression with products, in half steps of the outcome."""
 
@@ -125,7 +125,7 @@ class PlannedSlopes:
     most: tuple[int, ...]  # D of each coefficient
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SlopesAhead:
     """What a plan knows of a regression with products, whatever the shares and clips."""
 
@@ -199,7 +199,7 @@ def planned_slopes(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ReadSlopes:
     """The coefficients of a regression with products as released, in half steps."""
 

@@ -43,7 +43,7 @@ _DAMPINGS, _CLOSE = ((0.8, 40), (0.5, 200)), 1e-12
 _DESCENTS, _SHORTEST, _SETTLED = 60, 1e-3, 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Regressor:
     """The constant (``column`` None) or a column, times a public number of each cell."""
 
@@ -52,7 +52,7 @@ class Regressor:
     by_cell: tuple[float, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class System:
     """The moments of a release as one regression sees them."""
 
@@ -162,7 +162,7 @@ def system_of(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Inverse:
     """A, the de-biased inverse of the regressors' moments, and how far it can be trusted."""
 
@@ -221,7 +221,7 @@ def inverse_of(system: System) -> Inverse:
     return Inverse(A, (bread + bread.T) / 2, F, eta2, settled)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """Least squares of one outcome, in the basis."""
 

@@ -36,7 +36,7 @@ MOST_LACKING = 6
 """Columns of which it is private who has a value: each doubles the cells."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Atom:
     """A column's value, or whether it has a level; one factor of a product."""
 
@@ -58,7 +58,7 @@ class Atom:
         return self.column, -1 if self.level is None else self.level
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Regressor:
     """A column of a design matrix: a product of atoms; none is the constant."""
 
@@ -102,7 +102,7 @@ def name_within(name: str, unit: str | None) -> str:
     return name if unit is None else f"{name} | {unit}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Variable:
     """A column of the release: a product of columns and levels, with a name.
 
@@ -323,7 +323,7 @@ def regressors_of(formula: str | Formula, schema: Schema) -> tuple[Regressor, ..
     return _regressors(_Asked(parsed, columns, labels, schema))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Asked:
     """A formula and what its regressors are a function of: its own columns and their labels."""
 

@@ -184,7 +184,7 @@ def placebo_name(j: int, part: str) -> str:
     return f"placebo {j}: {part}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReleasePart:
     """One release: its share of the budget, and its sensitivity in steps of its grid."""
 

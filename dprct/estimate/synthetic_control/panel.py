@@ -64,7 +64,7 @@ class Panel:
         return np.asarray(numbers_of(frame[self.target_rows], self.outcome.name)[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PanelFacts(Facts):
     """What is public of a panel.
 

@@ -35,7 +35,7 @@ _PARTED = re.compile(r"(.+?)\(([-\d.()/&\s]+)\)")
 _LIKE = '"age", or with periods "beer(1984(1)1988)" or "sales(1980&1985)"'
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """One predictor as it was asked for: public."""
 

@@ -88,7 +88,7 @@ def usable(noisy: Array, noise_sd: float) -> Array:
     return simplex_projection(shrunk(noisy, noise_sd))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Series:
     """A released path over some periods."""
 
@@ -109,7 +109,7 @@ class Series:
         return self.noise + self.target_noise
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class UnitRelease:
     """Everything that is released of one unit, treated or in pretence."""
 

@@ -55,7 +55,7 @@ _HEADS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SyntheticControlResults(Shown):
     """A private counterfactual path and the effect, with bands for the privacy noise.
 

@@ -69,7 +69,7 @@ def default_format(storage: str) -> str:
     return DEFAULT_FORMAT.get(storage) or f"%{max(9, int(storage[3:]))}s"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """Widths in bytes, integer formats (of :mod:`struct`) and limits of one release."""
 
@@ -325,7 +325,7 @@ _CHARACTERISTIC = 1  # of the kinds of expansion field, the only one that Stata 
 Characteristics = tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Header:
     """What stands before the data, and where the data and the value labels are.
 

@@ -106,7 +106,7 @@ def method_named(name: str) -> type[Any]:
     return BY_NAME[name]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bound:
     """A method bound to its data, and how R keeps the columns of these."""
 

@@ -159,7 +159,7 @@ def _standing(release: Release, certificate: str | None) -> str:
     return Origin("the certificate of the release", release.guarantee, found).to_json()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SavedRelease:
     """A release that another session of R saved; it can be written."""
 

@@ -37,7 +37,7 @@ _DECLARED = ("bounds", "levels", "decimals", "bins", "missing", "sd", "sd_within
              "clip", "missing_policy", "role", "fate", "derived", "made_of")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Header:
     """What R says of one column, without its values.
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Likeness:
     """What R knows of a data frame and Stata does not; it holds no value of it."""
 
@@ -54,7 +54,7 @@ class Likeness:
         return Likeness(self.attributes, released=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """A data frame of R's: codes and numbers, with every fact about them."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LARGEST_INTEGER = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Matrix:
     """A matrix of R's with names, such as a covariance matrix.
 

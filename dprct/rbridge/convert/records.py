@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ATTRIBUTE = "dprct_live"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
     """A list of R's with classes, and the Python object that it stands for.
 
@@ -35,7 +35,7 @@ class Record:
     live: object = None
 
 
-@dataclass(slots=True)
+@dataclass
 class LiveObjects:
     """The objects that R holds by id."""
 

@@ -59,7 +59,7 @@ _EXACT = 2**53
 _SEEDS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RFunction:
     """A function of R's that Python can call, in the main thread."""
 
@@ -113,7 +113,7 @@ def named_from_r(named: Any) -> dict[str, Any]:
     return out
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Saved(Mapping[str, Any]):
     """The elements of a record that another session saved, each converted when it is asked for."""
 
@@ -291,7 +291,7 @@ def _record(record: Record) -> Any:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RProcedure:
     """A procedure for :class:`dprct.Custom` that asks a function of R's.
 

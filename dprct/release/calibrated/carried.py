@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Aim:
     """What a declared regression on the file is to return."""
 
@@ -97,7 +97,7 @@ def planned(regressions: Sequence[ValidRegression]) -> tuple[ValidRegression, ..
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Carried:
     """The rows of a file that carries declared regressions."""
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 Rule = Literal["histogram", "marginals", "filler"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Covariates:
     """The modelled covariates of a release, before their values are drawn: public facts alone.
 
@@ -303,7 +303,7 @@ def coefficients(
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slopes:
     """How outcomes move with covariates, before it is released.
 
@@ -370,7 +370,7 @@ STRONG = 104.7
 (Lee, McCrary, Moreira and Porter 2022, American Economic Review 112)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Target:
     """What was released of one outcome."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """Public groups of rows: the levels of one column."""
 
@@ -116,7 +116,7 @@ def _has_factors(matrix: Array, codes: NDArray[np.int64]) -> bool:
     return bool((left <= _CONSTANT * np.linalg.norm(levels, axis=0)).all())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Joined:
     """One outcome of all groups together."""
 
@@ -292,7 +292,7 @@ def _differences(
     return Specification.of(design, crossed.effects, (covariance + covariance.T) / 2)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Conditions:
     """Errors of one regression on all rows."""
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TermSet = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Regressions:
     """What a reader may run: every outcome on the arms and each set of covariates.
 
@@ -309,7 +309,7 @@ def differences_of(column: Column, schema: Schema) -> Iterator[PermittedDifferen
                 yield PermittedDifference("sharing", other.name, reason)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The columns of a calibrated file by what fills them."""
 

@@ -85,7 +85,7 @@ FILLER = 0
 """Seed of the rehearsal before a fit, which reads public facts alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Drawn:
     """What left the confidential table."""
 

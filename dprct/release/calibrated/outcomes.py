@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PublicRows:
     """The public facts of n rows, in one order."""
 
@@ -125,7 +125,7 @@ _FEWEST = 10
 """Rows with a value that an arm has beyond one for each column of covariates."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Constructed:
     """One outcome of the file."""
 
@@ -402,7 +402,7 @@ _EQUAL = 1e-9
 """How near to 1 the ratio of classical errors is where they are said to be valid."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """The rows of a calibrated file, and how well they return what was released."""
 

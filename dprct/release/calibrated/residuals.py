@@ -22,7 +22,7 @@ Columns = Array | NDArray[np.bool_]
 _ASYMMETRY = 1e-10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Specification:
     """One regression that a reader may run on the released file.
 
@@ -106,7 +106,7 @@ def _is_finite(columns: Columns | None) -> bool:
     return all(bool(np.isfinite(columns[rows]).all()) for rows in blocks(len(columns)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Residuals:
     """Residuals for a released outcome, and how well they meet their targets."""
 
@@ -128,7 +128,7 @@ _NOTHING = 1e-8
 _ILL_CONDITIONED = 1e5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Influence:
     """How least squares makes effects of outcomes: tau^ = A'y.
 
@@ -158,7 +158,7 @@ class Influence:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Basis:
     """An orthonormal basis of the columns of one or several designs."""
 

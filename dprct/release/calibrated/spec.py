@@ -69,7 +69,7 @@ Legal = Literal["calibrated", "strict"]
 Gamma = Literal["zero", "moments"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Division:
     """What each part of a release may spend; the sum is the whole budget."""
 
@@ -171,7 +171,7 @@ def _rule(wanted: Wanted, covariates: Covariates, part: Budget) -> tuple[Rule, s
     return covariates.chosen(part) if wanted == "auto" else (wanted, "as asked")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CalibratedFacts(ReleaseFacts):
     """What is public of an experiment that is released."""
 
