@@ -76,10 +76,10 @@ SECTIONS: Mapping[str, str] = {
         'study, and give the others one fate. `[columns."hh_*"]` declares facts about every column '
         "whose name matches; a column's own table takes precedence over patterns, and a later "
         "pattern over an earlier one.\n\n"
-        "`sample` replaces an `if` that all regressions of a paper share. It is written in the "
-        "language of derived columns, with `&` and `|` for `and` and `or`. Its columns are public, "
-        "so who is in the sample is public; the guarantee, the certificate and the "
-        "plan say so, and no method reads rows outside it. It is for protected files. "
+        "`sample` replaces an `if` that all regressions of a paper share. It is written as "
+        "after Stata's `if`, with `&`, `|`, `!` and `inlist()`; text is not compared. Its "
+        "columns are public, so who is in the sample is public; the guarantee, the certificate and "
+        "the plan say so, and no method reads rows outside it. It is for protected files. "
         'Who answered, or who is poor, is rarely public: `method = "moments"` has `subgroups` '
         "whose cells are private. Merge files about the same people beforehand: `[study.merge]` "
         "is refused, and the refusal names the command."

@@ -42,7 +42,8 @@ from dprct.results.base import is_confidential
 from dprct.results.plan import Plan
 from dprct.results.typeset import Summary
 from dprct.schema.columns import DATASET
-from dprct.schema.expressions import holds, parents
+from dprct.schema.conditions import meets
+from dprct.schema.expressions import parents
 from dprct.schema.schema import check_schema, declared
 from dprct.schema.tables import numbers_of, text_of
 
@@ -625,7 +626,8 @@ def check_sample(schema: Schema, public: Mapping[str, NDArray[Any]]) -> None:
             f"``sample={schema.sample!r}`` uses {', '.join(hidden)}, whose fate is not 'public'; "
             "declare ``fate='public'``, or give a table of these rows"
         )
-    if not holds(schema.sample, public).all():
+    columns = {name: public[name] for name in parents(schema.sample)}
+    if not meets(schema.sample, columns, len(next(iter(columns.values())))).all():
         raise SchemaError(
             f"the table has rows that are not in the sample ({schema.sample}); give those in it "
             "alone"

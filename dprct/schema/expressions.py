@@ -352,18 +352,6 @@ def evaluate(expression: str, columns: Mapping[str, Array], language: Language =
     return np.where(np.isnan(value), tagged(0), value)
 
 
-def holds(expression: str, columns: Mapping[str, Array]) -> NDArray[np.bool_]:
-    """Return for which rows (n,) a condition on columns (n,) holds; not where it is missing.
-
-    Examples
-    --------
-    >>> holds("left == 0 and round > 1", {"left": np.zeros(3), "round": np.array([1, 2, np.nan])})
-    array([False,  True, False])
-    """
-    value = evaluate(expression, columns)
-    return np.asarray(~np.isnan(value) & (value != 0))
-
-
 def possible(condition: str, name: str, levels: Iterable[float] = ()) -> tuple[float, ...]:
     """Return the values that a column may have where a condition holds, if these are few.
 

@@ -189,7 +189,7 @@ def from_document(document: Mapping[str, Any]) -> Schema:
         else None,
     }
     own = {name: document[name] for name in ("dataset_id", "opened") if name in document}
-    schema: Schema = made_of(Schema, own, "the schema file", SchemaError, given=parts)
+    schema: Schema = made_of(Schema, own, "schema:", SchemaError, given=parts)
     seal = schema.seal_of
     return schema if seal is None or seal.sha256 == schema.digest() else schema.unsealed()
 

@@ -21,8 +21,8 @@ from dprct.errors import (
 from dprct.io.formats import is_file
 from dprct.model import ELSEWHERE, Spec
 from dprct.records import dataclass
-from dprct.schema.conditions import condition
-from dprct.schema.expressions import holds, parents, parse
+from dprct.schema.conditions import condition, meets
+from dprct.schema.expressions import parents, parse
 from dprct.schema.keys import check_keys, made_of
 
 if TYPE_CHECKING:
@@ -314,7 +314,8 @@ class Scope:
         columns without a table.  With ``columns`` and without this, they are dropped.
     sample : str
         A condition on rows, such as ``"attrit == 0 & round > 1"``: only these are read.  Every
-        column in it has ``fate = "public"``.  A row in which one of them is missing is left out.
+        column in it has ``fate = "public"``.  Of a missing value no comparison holds; ``x == .``
+        asks for it.
 
     Notes
     -----
@@ -362,7 +363,8 @@ class Scope:
                 raise FileError(f"[study] sample: {ColumnError.unknown(name, data.columns)}")
             if data[name].dtype.kind != "f":
                 raise StudyError(_TEXT.format(name))
-        kept = holds(words, {name: data[name].to_numpy(np.float64) for name in names})
+        columns = {name: data[name].to_numpy(np.float64) for name in names}
+        kept = meets(words, columns, len(data))
         if not kept.any():
             raise StudyError(f"[study] sample = {self.sample!r} keeps no row; correct it")
         return data[kept].reset_index(drop=True)
@@ -389,8 +391,8 @@ class Scope:
         if not missing:
             return ()
         return (
-            f"a row in which {' or '.join(missing)} is missing is not in the sample; Stata counts "
-            'a missing value as the largest number (missing = "never" says that there is none)',
+            f"no comparison holds of a missing value of {' or '.join(missing)}; Stata counts it as "
+            'the largest number (missing = "never" says that there is none)',
         )
 
     def problems(self, declared: Facts, names: Sequence[str]) -> list[str]:

@@ -60,7 +60,7 @@ def problems_of_moments(table: TableSpec, spec: MomentsSpec, schema: Schema) -> 
         kind, reason, remedy = served.verdict(row.regression, row.terms)
         if kind == "valid":
             return []
-        if not isinstance(remedy, str) or not remedy or "formula = " in remedy:
+        if not isinstance(remedy, str) or not remedy or re.search("formula = |with where", remedy):
             remedy = _declared(table, row, served)
         reasons.append(f"{row.said}: {reason} ({remedy})")
     return [f"{opening}the moments give none of its regressions; {reasons[0]}"]

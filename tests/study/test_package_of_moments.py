@@ -486,7 +486,8 @@ def test_a_table_of_some_rows_is_read_off_the_regression_with_that_condition(pac
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"where": "dry == 0"}, 'declare it: [[regression]] with where = "dry == 0"'),
+        ({"where": "dry == 0"}, '", where = "dry == 0", cluster = "village")'),
+        ({"where": "dry == 0"}, 'declare it: [[regression]] formula = "litres ~ pump'),
         ({"where": "dry == 1 or depth > 3"}, "no such group is released"),
         (
             {"covariates": ["w"], "errors": "HC1", "cluster": None},

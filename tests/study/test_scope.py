@@ -15,6 +15,7 @@ from dprct.errors import ParameterError, SchemaError, StudyError
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.budget import Budget
 from dprct.release.histogram import MVHistogram
+from dprct.release.release import check_sample
 from dprct.schema import Column, Schema
 from dprct.study.draft import draft
 from dprct.study.protect import declared_tables
@@ -238,7 +239,7 @@ def test_a_sample_is_what_is_read_planned_released_and_compared(
     assert run("check", panel).code == 0
     plan = " ".join(run("plan", panel).out.split())
     assert "160 rows (those with gone == 0 and (wave == 2 or wave == 3))" in plan
-    assert "Stata counts a missing value as the largest number" in plan
+    assert "Stata counts it as the largest number" in plan
     assert run("protect", panel, "--yes").code == 0
     protected, schema = read_dta(panel.parent / "panel_protected.dta")
     assert len(protected) == 160
@@ -334,6 +335,22 @@ def test_a_sample_without_rows_or_of_text_is_refused() -> None:
         Scope(sample="a > 1").sampled(table)
     with pytest.raises(StudyError, match="holds text"):
         Scope(sample="s").sampled(table)
+
+
+@pytest.mark.parametrize(
+    ("sample", "rows"),
+    [("a == 1", [0]), ("!(a == 1)", [1]), ("a == 1 | a == .", [0, 2]), ("a != 1 | b == 2", [1, 2])],
+)
+def test_what_is_missing_is_in_a_sample_that_asks_for_it(sample: str, rows: list[int]) -> None:
+    table = pd.DataFrame({"a": [1.0, 0.0, np.nan], "b": [0.0, 2.0, 2.0], "row": [0.0, 1.0, 2.0]})
+    scope = Scope(sample=sample)
+    assert scope.sampled(table)["row"].tolist() == rows
+    facts = {name: {"fate": "public", "levels": [0, 1, 2]} for name in table}
+    schema = Schema(tuple(map(Column, table))).declare(**facts)
+    said = replace(schema, sample=scope.condition)
+    check_sample(said, {name: table[name].to_numpy()[rows] for name in "ab"})
+    with pytest.raises(SchemaError, match="rows that are not in the sample"):
+        check_sample(said, {name: table[name].to_numpy() for name in "ab"})
 
 
 def test_a_model_refuses_rows_that_are_not_in_the_sample_of_its_schema() -> None:
