@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
@@ -54,9 +55,10 @@ def boundary(
     and is then what ``holds`` alone finds; this spares most of the long arithmetic.
     """
     if nearly is not None:
-        fails, works = _bisected(nearly, what)
-        if holds(works) and not holds(fails):
-            return fails, works
+        with suppress(ParameterError, ZeroDivisionError):  # of what floats take for 0 or 1
+            fails, works = _bisected(nearly, what)
+            if holds(works) and not holds(fails):
+                return fails, works
     return _bisected(lambda x: holds(exact(x, what)), what)
 
 

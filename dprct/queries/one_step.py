@@ -221,7 +221,8 @@ class OnGrid:
         lengths = self.lengths
         if lengths is None:
             near = (self.reach.astype(float) ** 2).sum(axis=0)
-            longest = self.reach[:, near >= max(near.tolist()) * (1 - 2.0**-40)]
+            # sums of floats are off by less than 2^-30 for up to 2^20 numbers
+            longest = self.reach[:, near >= max(near.tolist()) * (1 - 2.0**-30)]
             lengths = (longest * longest).sum(axis=0)
         return max(1, root_above(max(map(int, lengths))))
 

@@ -12,6 +12,9 @@ from dprct.privacy.composition import (
     LOCK,
     TINIEST,
     boundary,
+    gdp_delta,
+    gdp_epsilon,
+    gdp_mu,
     mp,
     probability,
     root,
@@ -72,6 +75,17 @@ def test_what_is_nearly_right_spares_work_and_moves_no_boundary(turn: Fraction, 
     whole = len(asked)
     assert boundary(holds, "x", lambda x: x >= float(turn) * off) == alone
     assert len(asked) - whole == 2 if off == 1 else len(asked) <= 2 * whole + 2
+
+
+def test_what_floats_take_for_0_or_1_is_left_to_long_arithmetic() -> None:
+    tiny, nearly_1 = Fraction(1, 10**400), 1 - Fraction(1, 10**17)
+    assert float(nearly_1) == 1
+    mu = gdp_mu(1, nearly_1)
+    assert gdp_delta(mu, 1) <= nearly_1 < gdp_delta(mu * (1 + Fraction(1, 10**12)), 1)
+    epsilon = gdp_epsilon(1000, nearly_1)
+    assert gdp_delta(1000, epsilon) <= nearly_1
+    with pytest.raises(ParameterError, match="too extreme"):
+        gdp_epsilon(tiny, tiny / 10)
 
 
 @pytest.mark.parametrize("answer", [True, False])
