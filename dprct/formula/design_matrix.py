@@ -316,16 +316,26 @@ def _regressor(
 def _of_numbers(
     parsed: Formula, factors: Mapping[str, Any], rows: int
 ) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
-    """Products of columns, in the order of formulaic: those of fewer factors come first."""
+    products = products_of_numbers(parsed)
+    X = np.ones((rows, len(products)))
+    for column, term in zip(X.T, products.values(), strict=True):
+        for factor in term:
+            column *= factors[factor.label]
+    return X, (*products,), (*products,)
+
+
+def products_of_numbers(parsed: Formula) -> dict[str, Sequence[Factor]]:
+    """Columns of a formula without categories, in the order of formulaic: short ones come first.
+
+    Examples
+    --------
+    >>> [*products_of_numbers(parse("y ~ a*b + c"))]
+    ['Intercept', 'a', 'b', 'c', 'a:b']
+    """
     terms = [*([()] if parsed.intercept else []), *sorted(parsed.terms, key=len)]
     if not terms:
         raise FormulaError(f"{parsed.text!r} has neither a regressor nor an intercept; name one")
-    X = np.ones((rows, len(terms)))
-    for column, term in zip(X.T, terms, strict=True):
-        for factor in term:
-            column *= factors[factor.label]
-    names = tuple(":".join(factor.label for factor in term) or INTERCEPT for term in terms)
-    return X, names, names
+    return {":".join(factor.label for factor in term) or INTERCEPT: term for term in terms}
 
 
 def _matrix(

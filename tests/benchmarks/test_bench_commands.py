@@ -36,7 +36,7 @@ def test_help_of_a_command(started, benchmark):
 
 @pytest.mark.parametrize("started", ["import pandas", "check", "ledger", "plan"])
 def test_a_command_on_a_study(started, demonstration, benchmark):
-    """In units of ``import pandas``: a ledger .5, a check 1.5 to 3 (without it), a plan 3 to 4."""
+    """In units of ``import pandas``: a ledger .3, a check .9 to 1.3, a plan 2.3 to 2.9 with it."""
     benchmark.group = "run: import pandas, commands on a study"
     own = ("-c", started) if started.startswith("import") else ("-m", "dprct", started, "nsw.toml")
     benchmark.pedantic(_run, own, {"folder": demonstration}, rounds=3, warmup_rounds=1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.encoding import encoding
 from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula import design, parse
+from dprct.formula.design_matrix import products_of_numbers
 from dprct.formula.syntax import Factor
 from dprct.lazy import pandas as pd
 from dprct.queries.group_moments import Part
@@ -339,12 +340,16 @@ def _regressors(asked: _Asked) -> tuple[Regressor, ...]:
     parsed, schema = asked.formula, asked.schema
     if not parsed.terms:
         return (Regressor(INTERCEPT, ()),)
-    legal = {column.name: [legal_value(column)] for column in asked.columns}
-    coded = design(parsed, pd.DataFrame(legal), schema, levels="schema")
     known = {INTERCEPT: ()} | {
         name: atoms for term in parsed.terms for name, atoms in _spelled(term, schema).items()
     }
-    return tuple(Regressor(name, known[name]) for name in coded.columns)
+    factors = any(factor.kind == "C" for term in parsed.terms for factor in term)
+    if factors or any(column.is_text for column in asked.columns):
+        legal = {column.name: [legal_value(column)] for column in asked.columns}
+        names = design(parsed, pd.DataFrame(legal), schema, levels="schema").columns
+    else:  # without pandas, which takes longer to import than all of a check
+        names = (*products_of_numbers(parsed),)
+    return tuple(Regressor(name, known[name]) for name in names)
 
 
 def legal_value(column: Column) -> float | str:
