@@ -627,7 +627,8 @@ def check_sample(schema: Schema, public: Mapping[str, NDArray[Any]]) -> None:
             "declare ``fate='public'``, or give a table of these rows"
         )
     columns = {name: public[name] for name in parents(schema.sample)}
-    if not meets(schema.sample, columns, len(next(iter(columns.values())))).all():
+    rows = len(next(iter(public.values()), [0]))  # a condition may name no column
+    if not meets(schema.sample, columns, rows).all():
         raise SchemaError(
             f"the table has rows that are not in the sample ({schema.sample}); give those in it "
             "alone"

@@ -366,3 +366,4 @@ def test_a_model_refuses_rows_that_are_not_in_the_sample_of_its_schema() -> None
         MVHistogram(table.assign(a=[1.0, 0.0, np.nan]), said)
     with pytest.raises(SchemaError, match="whose fate is not 'public'"):
         MVHistogram(table, replace(said, sample="b == 1"))
+    assert MVHistogram(table, replace(said, sample="1 == 1")).n == 3  # it names no column
