@@ -14,6 +14,8 @@ from dprct.dofile.varlists import words
 Columns = Callable[[Sequence[str]], list[str]]
 Values = tuple[str, list[str], bool]
 """The macro, its values, and whether these are known without the data."""
+_Part = tuple[float, float, float] | str
+"""First number, step and last, or a number as it is written."""
 
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _STEP = re.compile(rf"({_NUMBER})\s*\(\s*({_NUMBER})\s*\)\s*({_NUMBER})$")
@@ -78,7 +80,7 @@ def numlist(text: str, most: int = _MOST) -> list[str] | None:
     """Return the numbers of ``1/3 5 7(2)11``; None where this is no list of numbers."""
     text = re.sub(r"\s*([/():])\s*", r"\1", text.replace("[", "(").replace("]", ")").strip())
     text = re.sub(r"\)(?=[-.\d])", ") ", text).replace(") ", ")")
-    found: list[str] = []
+    parts: list[_Part] = []  # all are understood before one is written
     items = text.replace(",", " ").split()
     place = 0
     while place < len(items):
@@ -87,26 +89,29 @@ def numlist(text: str, most: int = _MOST) -> list[str] | None:
             first, second = (_float(item), _float(items[place - 1]) if place else None)
             last = _float(items[place + 2])
             step = 1.0 if second is None or first is None else first - second
-            made = None if first is None or last is None else _between(first, step, last, most)
+            made: _Part | None = None if first is None or last is None else (first, step, last)
             place += 3
         else:
-            made = _item(item, most)
+            made = _item(item)
             place += 1
         if made is None:
             return None
-        found += made
+        parts.append(made)
+    found: list[str] = []
+    for part in parts:
+        found += [part] if isinstance(part, str) else _between(*part, most)
         if len(found) > most:
             return found[: most + 1]
     return found
 
 
-def _item(item: str, most: int) -> list[str] | None:
+def _item(item: str) -> _Part | None:
     if step := _STEP.match(item):
-        return _between(float(step[1]), float(step[2]), float(step[3]), most)
+        return float(step[1]), float(step[2]), float(step[3])
     if found := _RANGE.match(item):
         first, last = float(found[1]), float(found[2])
-        return _between(first, 1.0 if first <= last else -1.0, last, most)
-    return None if _float(item) is None else [item]
+        return first, 1.0 if first <= last else -1.0, last
+    return None if _float(item) is None else item
 
 
 def _between(first: float, step: float, last: float, most: int) -> list[str]:
