@@ -241,6 +241,9 @@ def guarded(command: Callable[..., None], *, options: bool = False) -> Callable[
             reason = error.strerror or type(error).__name__
             where = f" ({error.filename})" if error.filename else ""
             raise _ended(f"error: {reason}{where}; correct that and try again", USAGE) from None
+        except MemoryError:
+            message = "error: this needs more memory than there is; free some of it"
+            raise _ended(message, USAGE) from None
         except Exception as error:
             raise _ended(defect(error), DEFECT) from None
 

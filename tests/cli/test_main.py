@@ -125,6 +125,7 @@ def test_wrong_usage_is_2(arguments: list[str], dprct: Callable[..., Any]) -> No
         (OSError("odd"), 2, "error: OSError; correct"),
         (KeyboardInterrupt(), 130, "interrupted; nothing half written is left"),
         (ValueError("Aurelia-Quint"), 70, "a defect of dprct: ValueError in "),
+        (MemoryError(), 2, "error: this needs more memory than there is; free some of it"),
     ],
 )
 def test_every_end_has_a_code_and_a_sentence(
