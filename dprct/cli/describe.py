@@ -89,14 +89,18 @@ def describe(
         if draft_file.exists():
             raise FileError(f"{draft_file.name!r} exists; give another name or remove it")
         with atomic_write(draft_file, mode="wb") as target:
-            filled = None
-            if do:
-                filled = from_do_files(do, schema, file, treatment or ())
             if stata_names(schema.names):
                 with working("reading"):
                     facts = facts_of_file(file, "stata")
+            filled = from_do_files(do, facts.schema, file, treatment or ()) if do else None
             text = draft(facts.schema, file, draft_file, filled, columns or (), facts.whole)
             target.write(text.encode("utf-8", "replace"))
+        if filled is not None and not any(part.formula for part in (filled, *filled.prepared)):
+            arms = " or ".join(treatment or ())
+            say(
+                f"no regression on {arms} with columns of {file.name} was read from the do-files: "
+                "compare their names with those of the draft, and with dprct regressions"
+            )
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")
 
 

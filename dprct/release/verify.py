@@ -489,6 +489,11 @@ def _certificate(path: Path, given: str | Path | None) -> tuple[Path, Certificat
     except FileNotFoundError:
         if given is None and not path.exists():
             raise FileError(f"{path.name!r} does not exist; check the path") from None
+        if given is None and path.is_dir():
+            raise FileError(
+                f"{path.name!r} is a folder; give the released file, or run dprct verify in a "
+                "shell, which checks whole packages"
+            ) from None
         others = sorted(found.name for found in path.parent.glob("*.certificate.json"))
         hint = f"; there is {', '.join(others)}: give it with --certificate" if others else ""
         raise FileError(f"there is no certificate {place.name!r}{hint}") from None

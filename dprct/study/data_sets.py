@@ -391,6 +391,11 @@ def planned_verdicts(study: Study, do: Sequence[Path]) -> list[Verdict]:
     """Verdicts on the regressions of do-files with the data sets of a package."""
     from dprct.study.verdicts import of_study
 
+    if study.data.suffix.lower() not in ("", ".dta"):
+        raise StudyError(
+            f"regressions of do-files are judged on a Stata file, and data = {study.data.name!r} "
+            "is not one; save it as a .dta file first"
+        )
     return of_all(studies_of(study), lambda one, others: of_study(do, one, others))[0]
 
 

@@ -377,7 +377,7 @@ class Study:
         if self.restacks and self.data.suffix.lower() not in ("", ".dta"):
             raise StudyError(
                 f"data = {self.data.name!r} is not a Stata file, and {self.restacks[0].where} "
-                "needs one; convert it first (dprct convert)"
+                "needs one; save it as a .dta file first"
             )
         _ = self.appended_files  # refused where they are not beside the data
         for step in self.prepare:

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+from dprct.errors import StudyError
 from dprct.io.stata import read_header, write_dta
 from dprct.schema import Column, Schema
+from dprct.study.data_sets import planned_verdicts
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,3 +151,22 @@ def test_a_file_without_a_header_has_a_codebook_and_no_value(
     )
     study.write_text(filled + "\n", "utf-8")
     assert "column 'letter'" not in dprct("check", study).out
+
+
+def test_do_files_name_columns_as_the_draft_does(dprct: Callable[..., Any], folder: Path) -> None:
+    (folder / "odd.csv").write_text("inc.total,village id,treat\n1.5,1,0\n2.5,2,1\n")
+    do = folder / "odd.do"
+    do.write_text("regress inc_total treat, vce(cluster village_id)\n")
+    given = ("describe", folder / "odd.csv", "--do", do, "--treatment", "treat", "--draft")
+    ran = dprct(*given, folder / "odd.toml")
+    assert "no regression" not in ran.out
+    assert tomllib.loads((folder / "odd.toml").read_text())["release"]["formula"] == (
+        "inc_total ~ treat"
+    )
+    do.write_text("regress inctotal treat, vce(cluster villageid)\n")
+    ran = dprct(*given, folder / "other.toml")
+    assert "no regression on treat with columns of odd.csv was read" in ran.out
+    checked = dprct("check", folder / "odd.toml", "--do", do)
+    assert "are judged once that is closed" in checked.out
+    with pytest.raises(StudyError, match=r"'odd\.csv' is not one; save it as a \.dta file first"):
+        planned_verdicts(load_study(folder / "odd.toml"), [do])

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dprct.errors import FileError
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
+from dprct.release.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +74,8 @@ def test_without_a_certificate_it_says_where_one_may_be(
     ran = dprct("verify", moved)
     assert ran.code == 2
     assert "there is survey_protected.certificate.json: give it with --certificate" in ran.err
+    with pytest.raises(FileError, match="is a folder; give the released file"):
+        verify(moved.parent)
     ran = dprct("verify", moved.with_name("gone"))
     assert (ran.code, "'gone' does not exist; check the path" in ran.err) == (2, True)
 

@@ -253,8 +253,8 @@ def _unread(drawn: DrawnIndex, names: pd.Index[Any]) -> tuple[str, ...]:
     if not drawn.eta2 <= GATE:
         return (
             f"Not estimated: the noise of the information is {drawn.eta2:.3g} of itself (squared), "
-            f"coefficients are read up to {GATE:g}; use fewer regressors, more rows or a larger "
-            "epsilon.",
+            f"coefficients are read up to {GATE:g}; declare sd and centre of covariates, use fewer "
+            "regressors, more rows or a larger epsilon.",
         )
     if not len(names):
         return ()
