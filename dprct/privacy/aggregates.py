@@ -172,7 +172,7 @@ class _Aggregate:
         self.__reduce_ex__(4)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class IntegerVector(_Aggregate):
     """A vector of exact integers: sums, counts, or a statistic rounded to a grid.
 
@@ -241,7 +241,7 @@ class IntegerVector(_Aggregate):
             raise ParameterError("grid must be positive; give the unit of the data per integer")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class IntegerTable(_Aggregate):
     """Vectors of the same coordinates, one row each: statistics of several outcomes in each arm.
 
@@ -292,7 +292,7 @@ class IntegerTable(_Aggregate):
         _set(self, "_sealed", _Sealed(np.array([_open(v) for v in vectors], dtype=object)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class CellCounts(_Aggregate):
     """How many rows fall into each occupied cell of a public domain.
 

@@ -176,7 +176,9 @@ def test_what_is_open_of_every_outcome_is_listed_at_once(study):
 
 
 def test_groups_and_tables_are_held_against_the_declared_columns(study):
-    (line,) = problems(study(("levels = [0, 1]", "levels = [1, 2]")))
+    *tables, line = problems(study(("levels = [0, 1]", "levels = [1, 2]")))
+    assert [text[:15] for text in tables] == ["[[table]] 't1':", "[[table]] 't2':"]
+    assert all("arm 'treat' holds numbers other than 0 and 1" in text for text in tables)
     assert (
         "groups that the levels declared for column 'treat' lack: levels allowed are 1, 2" in line
     )
