@@ -76,6 +76,7 @@ def _written(folder: Path, rows: int, covariates: int) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 @pytest.mark.parametrize(("design", "covariates"), [("simple", 0), ("block", 0), ("block", 4)])
 def test_peak_memory_of_a_calibrated_file(design, covariates, tmp_path, benchmark):
+    benchmark.group = "memory: a calibrated file, in frames of its columns"
     most = ROWS if benchmark.enabled else 20_000
     for rows in (2_000, most):
         _written(tmp_path, rows, covariates)
@@ -90,7 +91,6 @@ def test_peak_memory_of_a_calibrated_file(design, covariates, tmp_path, benchmar
         return int(done.stdout)
 
     frames = benchmark.pedantic(run, rounds=1) / (8 * most * (3 + covariates))
-    benchmark.group = "memory: a calibrated file, in frames of its columns"
     assert frames > 0
     if not benchmark.enabled:  # of so few rows most is what does not depend on them
         return
