@@ -83,7 +83,10 @@ def test_what_reads_no_rows_imports_neither_pandas_nor_pydantic(
 def test_words_become_options_as_typer_would_make_them(name: str) -> None:
     command = loaded(name)
     context = command.context_class(command)
-    for option in command.get_params(context):
+    options = command.get_params(context)
+    if not hasattr(options[0], "get_runtime_param"):
+        pytest.skip("this typer converts words without pydantic, and is left as it is")
+    for option in options:
         mine, theirs = option.get_runtime_param(), type(option).get_runtime_param(option)
         for value in (None, "a//b/../c", "", "-", "3", __file__, ["a", ""], []):
             made = [_outcome(one.coerce, value, option, context) for one in (mine, theirs)]
