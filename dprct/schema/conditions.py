@@ -339,7 +339,7 @@ def _folded(node: ast.expr, there: set[str]) -> ast.expr | bool:
             else:
                 parts.append(part)
         return both if not parts else _all(parts) if both else _any(parts)
-    return node
+    return node if names_in(node) else bool(meets(ast.unparse(node), {}, 1)[0])
 
 
 def as_in_stata(text: str, never: Collection[str]) -> str | None:

@@ -117,7 +117,7 @@ class Released:
         Examples
         --------
         >>> file = Released("a.dta", {}, values={"round": (2.0,)})
-        >>> file.holds("round == 2 & round<3"), file.holds("round==1"), file.holds("age > 18")
+        >>> file.holds("1 == 1 & round<3"), file.holds("round==1"), file.holds("age > 18")
         (True, False, False)
         """
         words = _read(condition)
@@ -178,12 +178,12 @@ class Released:
         return SomeArms(sizes.columns, places)
 
     def _always(self, part: str) -> bool:
-        name, *others = named(part)
+        name, *others = named(part) or ("",)
         # rows of the parts are those that match, so that a merge finds all of them in both
         values = (3.0,) if name == "_merge" and self.parts else self.values.get(name, ())
-        if others or not values:
+        if others or (name and not values):
             return False
-        return bool(meets(part, {name: np.array(values)}, len(values)).all())
+        return bool(meets(part, {name: np.array(values)}, len(values) or 1).all())
 
 
 def _read(part: str) -> str | None:
