@@ -200,9 +200,11 @@ class PublicGroups(Checked, ABC):
         for name, value in where.items():
             known = self._levels(name)
             if value not in known:
+                there = (
+                    "." if x is None else x if isinstance(x, str) else f"{x:.15g}" for x in known
+                )
                 raise ParameterError(
-                    f"``where=`` asks for ``{name}={given(value)}``; levels are "
-                    f"{', '.join('.' if x is None else str(x).removesuffix('.0') for x in known)}"
+                    f"``where=`` asks for ``{name}={given(value)}``; levels are {', '.join(there)}"
                 )
         return dict(where)
 
