@@ -71,7 +71,7 @@ class Checked:
 
 def _check_methods(one: type, *, constructor: bool = True) -> None:
     if constructor:
-        inspect.getattr_static(one, "__init__").__get__(None, one)  # of a postponed dataclass: made
+        inspect.getattr_static(one, "__init__").__get__(None, one)  # writes a postponed one
     for name, member in list(vars(one).items()):
         if name.startswith("_") and not (constructor and name == "__init__"):
             continue
@@ -82,7 +82,7 @@ def _check_methods(one: type, *, constructor: bool = True) -> None:
 
 
 def _checked(function: Any) -> Any:
-    if hasattr(function, "is_checked"):  # of a dataclass, whose pattern has the same
+    if hasattr(function, "is_checked"):  # a dataclass shares its methods with its pattern
         return function
 
     @functools.cache

@@ -23,7 +23,7 @@ from dprct.estimate.noise_law import (
 from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, watermark_of, within
 from dprct.queries.sums import Clipped
 from dprct.records import dataclass
-from dprct.results.base import LinearResults, checked_alpha, interval_frame
+from dprct.results.base import LinearResults, checked_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -330,21 +330,8 @@ class WithLaws(LinearResults):
         found = [x.p_value(levels) if math.isfinite(x.value) else math.nan for x in self._laws]
         return self._series(np.array(found))
 
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``, sampling and privacy noise together.
-
-        Parameters
-        ----------
-        alpha : float
-            Between 0 and 1.
-
-        Returns
-        -------
-        (k, 2) DataFrame
-            Columns 0 and 1 are the lower and the upper end.
-        """
-        size = checked_alpha(alpha)
-        return interval_frame(self.params, [one.half_width(size) for one in self._laws])
+    def _half_widths(self, alpha: float) -> Any:
+        return [one.half_width(alpha) for one in self._laws]
 
     def plot(
         self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None

@@ -55,7 +55,7 @@ def boundary(
     and is then what ``holds`` alone finds; this spares most of the long arithmetic.
     """
     if nearly is not None:
-        with suppress(ParameterError, ZeroDivisionError):  # of what floats take for 0 or 1
+        with suppress(ParameterError, ZeroDivisionError):  # where floats round to 0 or to 1
             fails, works = _bisected(nearly, what)
             if holds(works) and not holds(fails):
                 return fails, works

@@ -9,6 +9,7 @@ how much is a draw from the tail.  K may be 1e15 or 1e60.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
@@ -164,7 +165,7 @@ class HistogramRelease:
     simulation: bool
 
 
-class CellHistogram:
+class CellHistogram(ABC):
     """Noisy counts of the cells of a public domain that reach a public threshold."""
 
     __slots__ = ()
@@ -180,13 +181,13 @@ class CellHistogram:
         return DiscreteLaplace(self.epsilon, MOVED_ROWS[self.relation]).noise_sd
 
     @property
+    @abstractmethod
     def threshold(self) -> int:
         """The public threshold t; a combination shared by fewer people is likely to disappear."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self) -> str:
         """Return the law in one sentence, from public numbers."""
-        raise NotImplementedError
 
     def _admitted(self, counts: CellCounts) -> tuple[IntArray, IntArray]:
         """Open the counts if they are over the domain and under the relation described."""

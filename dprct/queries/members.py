@@ -196,7 +196,7 @@ class Members(Score):
 
     @cached_property
     def lengths(self) -> Numbers:
-        """Square of what one person of each place moves all numbers by together; proof above."""
+        """Squared length of the most that one person of each place moves all numbers; see above."""
         b, times = self.reach, 2 if self.twice else 1
         r = self._by_arm(self.of_residuals.astype(np.int64))
         of_r = [_square(one) for one in r]
@@ -342,7 +342,7 @@ class OfPersons(Members):
 
     @cached_property
     def lengths(self) -> Numbers:
-        """Square of what one person of each pattern moves all numbers by together; proof above."""
+        """Squared length of the most that a person of each pattern moves all numbers; see above."""
         b, times = self.reach, 2 if self.twice else 1
         X, Y = (self._of_a_person(_lengths(x))[0] for x in (self.of_residuals, self.of_members))
         longest: Numbers = np.maximum(4 * b**2 * X**2, times * (b**2 * X**2 + Y**2))

@@ -57,7 +57,7 @@ class _Console(io.TextIOBase):
         return True
 
     def isatty(self) -> bool:
-        """Whether a person at R's console is told of what takes long."""
+        """Whether somebody reads R's console, who should know that work takes long."""
         if not self._err or threading.current_thread() is not threading.main_thread():
             return False
         base = attach().base

@@ -348,7 +348,7 @@ class LinearResults(Shown):
         return tuple(name for name in self.layout if name not in self.params.index)
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``.
+        """Return intervals of level ``1 - alpha``; with privacy noise, where errors have it.
 
         Parameters
         ----------
@@ -360,8 +360,11 @@ class LinearResults(Shown):
         (k, 2) DataFrame
             Columns 0 and 1 are the lower and the upper end.
         """
-        quantile = special.stdtrit(self.df_inference, 1 - checked_alpha(alpha) / 2)
-        return interval_frame(self.params, quantile * self.bse.to_numpy())
+        return interval_frame(self.params, self._half_widths(checked_alpha(alpha)))
+
+    def _half_widths(self, alpha: float) -> Any:
+        """Half the length of every interval, (k,)."""
+        return special.stdtrit(self.df_inference, 1 - alpha / 2) * self.bse.to_numpy()
 
     def cov_params(self) -> pd.DataFrame:
         """Return a copy of the covariance of the coefficients."""

@@ -102,9 +102,12 @@ def row_of(made: Any) -> list[Any]:
 
 
 def of_row(kind: type[Made], row: Iterable[Any]) -> Made:
-    """Object of what :func:`row_of` wrote; a ``ValueError`` or ``TypeError`` where it is another.
+    """Return the dataclass whose row :func:`row_of` wrote; values that are dataclasses come made.
 
-    Values that are dataclasses themselves are made before.
+    Raises
+    ------
+    ValueError, TypeError
+        If it is no row of this dataclass.
     """
     kinds = kinds_of_fields(kind)
     found = {name: STUDY_FILE.read(x, kinds[name]) for name, x in zip(kinds, row, strict=True)}

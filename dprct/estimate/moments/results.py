@@ -28,7 +28,6 @@ from dprct.estimate.moments.regression import RegressionResults, regression_of
 from dprct.estimate.moments.release import Clipped, clipped_of
 from dprct.estimate.moments.robust_errors import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor, rows_of
-from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
     WITHIN,
     check_outcome,
@@ -49,7 +48,9 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.lazy import pandas as pd
 from dprct.records import dataclass
+from dprct.results.itt import ITTTable, laid_out
 from dprct.results.joint import positive
+from dprct.results.tables import style_named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee
     from dprct.queries.index_scores import Family
     from dprct.queries.scores import ScoreMap
-    from dprct.results.itt import ITTTable
     from dprct.results.joint import WaldTest
 
 _WIDTH, _NARROWEST = 88, 10
@@ -264,7 +264,7 @@ class Moments(ReleasedMoments):
         labels = {name: self.schema.column(name).label or name if name in self.schema.names
                   else name for name in names}  # fmt: skip
         labels |= dict(outcomes) if isinstance(outcomes, Mapping) else {}
-        return table_of(
+        return _table_of(
             self.effects(names, where=where), labels, {arm: arm for arm in self.arms[1:]}
             | dict(arms or {}), adjust=adjust, style=style, title=title,
         )  # fmt: skip
@@ -1036,3 +1036,50 @@ def _plain(layout: Layout) -> list[str]:
         if len(place.variable.parts) == 1 and place.variable.parts[0].level is None
     ]
     return found or list(layout.names)
+
+
+def _table_of(
+    effects: EffectResults,
+    outcomes: Mapping[str, str],
+    arms: Mapping[str, str],
+    *,
+    adjust: bool,
+    style: str,
+    title: str,
+) -> ITTTable:
+    """Return the table of an experimental paper: a row per outcome, a column per arm."""
+    shape = style_named(style)
+    known = {name for _, names, _ in effects.facets for name in names}
+    for name in arms:
+        if name not in known:
+            raise ParameterError(
+                f"``arms=`` names {name!r}; the arms are {', '.join(sorted(known))}"
+            )
+    cells = [(y, arm, len(names) + 1) for y, names, _ in effects.facets for arm in names]
+    of, arm, rank = zip(*cells, strict=True)
+    tidy, mean = effects.tidy(), effects.control["mean"]
+    estimates = pd.DataFrame({
+        "covariates": "", "outcome": of, "arm": arm, "control_mean": mean[[*of]].array,
+        **{name: tidy[name] for name in ("estimate", "std.error", "statistic")}, "df": np.inf,
+        "p.value": tidy["p.value"], "p.adjusted": effects.adjusted_pvalues().to_numpy(),
+        "family": "all", "family_size": len(tidy), "nobs": effects.nobs, "rank": rank,
+        "n_groups": np.nan, "std.error.noise": tidy["std.error.noise"],
+    })  # fmt: skip
+    adjusted = "all" if adjust else None
+    columns, rows, parts = laid_out(estimates, outcomes, arms, adjusted, absent=set())
+    return ITTTable(
+        columns=columns,
+        rows=rows,
+        title=title,
+        corner="Outcome",
+        parts=parts,
+        style=shape,
+        notes=(
+            "Differences in means from released moments; errors contain the noise of the release."
+            + (" p-values: family-wise, step-down, largest t." if adjust else ""),
+            *effects.notes,
+            *str(effects.guarantee).splitlines(),
+        ),
+        estimates=estimates,
+        guarantee=effects.guarantee,
+    )
