@@ -53,6 +53,8 @@ class _Row(NamedTuple):
 def problems_of_moments(table: TableSpec, spec: MomentsSpec, schema: Schema) -> list[str]:
     """Why no moments of a study give a table, in words; empty if they give a row of it."""
     opening = f"[[table]] {table.name!r}: "
+    if unknown := table.problems(schema.names):
+        return unknown
     if found := _for_rows(table):
         return [opening + one for one in found]
     served, reasons = _Served.planned("", spec, schema), []

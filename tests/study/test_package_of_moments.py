@@ -489,6 +489,7 @@ def test_a_table_of_some_rows_is_read_off_the_regression_with_that_condition(pac
         ({"where": "dry == 0"}, '", where = "dry == 0", cluster = "village")'),
         ({"where": "dry == 0"}, 'declare it: [[regression]] formula = "litres ~ pump'),
         ({"where": "dry == 1 or depth > 3"}, "no such group is released"),
+        ({"where": "dryy == 1"}, "no column 'dryy' in the file"),
         (
             {"covariates": ["w"], "errors": "HC1", "cluster": None},
             'formula = "clean ~ pump + w"',
