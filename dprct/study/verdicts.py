@@ -112,7 +112,7 @@ class Released:
     def holds(self, condition: str) -> bool:
         """Whether a condition on rows holds for every row by public facts: it selects nothing.
 
-        Parts that ``&`` joins are judged one by one, each of one public column; others are not known.
+        Parts that ``&`` joins are judged one by one, each on one public column; others are unknown.
 
         Examples
         --------
