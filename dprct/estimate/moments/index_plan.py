@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.one_step import SharedAllocation
     from dprct.privacy.mechanisms import AnalyticGaussian
     from dprct.queries.index_scores import Some
-    from dprct.schema import Column
+    from dprct.schema import Column, Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -74,8 +74,11 @@ covariates that go together, have more."""
 _TIMES_FAIR = 3
 """How many times an equal share a model has at most to come within reach."""
 
-_PLANNED = {"logit": 0.2, "probit": 0.6, "cloglog": 0.4, "poisson": 0.15}
-"""Mean w that a plan takes where nothing is declared, of a count in units of its upper bound."""
+_GUESS, _OF_COUNTS = 1 / 3, 0.15
+"""Mean that a plan takes where nothing is declared, of a count in units of its upper bound."""
+
+_OTHERS = (0.5, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
+"""Other means, in the same units, for which a plan is made as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,15 +204,26 @@ def _planned_weight(model: IndexModel, outcome: Column) -> float:
 
     Rarer outcomes have less.  Covariates that matter take a tenth of what the mean alone has.
     """
-    q, sd = outcome.centre, outcome.sd
+    q = _declared_mean(model, outcome)
+    q = _guess(model) if q is None else q
     if model.family == "poisson":
-        return _PLANNED["poisson"] * model.largest if q is None else min(q, model.largest)
-    if q is None and sd is not None:
-        q = 0.5 - math.sqrt(max(0.25 - sd**2, 0.0))
-    if q is None or not 0 < q < 1:
-        return _PLANNED[model.family]
+        return q
     _, slope = linked(model.family, q)
     return float(0.9 * slope**2 / (q * (1 - q)))
+
+
+def _guess(model: IndexModel) -> float:
+    return _OF_COUNTS * model.largest if model.family == "poisson" else _GUESS
+
+
+def _declared_mean(model: IndexModel, outcome: Column) -> float | None:
+    """Mean of an outcome as declared; of 0 and 1 an sd says it, too."""
+    q, sd = outcome.centre, outcome.sd
+    if model.family == "poisson":
+        return None if q is None else min(q, model.largest)
+    if q is None and sd is not None:
+        q = 0.5 - math.sqrt(max(0.25 - sd**2, 0.0))
+    return q if q is not None and 0 < q < 1 else None
 
 
 def _planned_loads(some: Some | None) -> tuple[float, float]:
@@ -358,3 +372,48 @@ def doubtful_models(ahead: Sequence[Ahead], planned: Sequence[Expected]) -> Iter
                 "the last step is planned to be so long that another one may move a coefficient "
                 f"by more than its error; {spend}"
             )
+
+
+def guessed_means(
+    ahead: Sequence[Ahead], planned: Sequence[Expected], schema: Schema,
+    another: Callable[[Mapping[str, float]], Sequence[Expected]],
+) -> Iterator[str]:  # fmt: skip
+    """Say what a plan has guessed of outcomes, and what to expect if it is wrong.
+
+    ``another`` plans the same draws with other means of outcomes.
+    """
+    guessed = [
+        at for at, one in enumerate(ahead) if len(one.model.terms) > 1
+        and _declared_mean(one.model, schema.column(one.model.outcome)) is None
+    ]  # fmt: skip
+    if not guessed:
+        return
+    tried = [
+        another({ahead[at].model.outcome: share * ahead[at].model.largest for at in guessed})
+        for share in _OTHERS
+    ]
+    for at in guessed:
+        model = ahead[at].model
+        means = [share * model.largest for share in _OTHERS]
+        read = [_first_read(found[at]) for found in tried]
+        lost = [mean for mean, one in zip(means, read, strict=True) if not one]
+        errors = [
+            f"{float(found[at].error[1]):.2g} at {mean:g}"
+            for mean, found, one in zip(means, tried, read, strict=True) if one
+        ]  # fmt: skip
+        if not errors:  # lost at every mean, and said to be
+            continue
+        said = f"with the same budget it is {', '.join(errors)}"
+        if lost:
+            said += f", and at {max(lost):g} or less it is too noisy to be estimated"
+        yield (
+            f"{model.title}: no mean of {model.outcome} is declared, and "
+            f"{_guess(model):.2g} is a guess. The error of {model.terms[1]}, "
+            f"planned as {float(planned[at].error[1]):.2g}, depends on it: {said}. Declare "
+            f"``centre=`` of {model.outcome} if other studies say what it is"
+        )
+
+
+def _first_read(found: Expected) -> bool:
+    """Whether the first coefficient after the constant is planned to be read."""
+    return bool(found.eta2 <= GATE and found.left[1] <= MOST_REMAINDER)

@@ -54,6 +54,7 @@ from dprct.estimate.moments.index_plan import (
     ahead_of,
     divided,
     doubtful_models,
+    guessed_means,
     least_moments,
     planned_models,
     share_of_models,
@@ -148,7 +149,7 @@ from dprct.schema.conditions import columns_asked
 from dprct.schema.tables import Counting, owners
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -951,13 +952,18 @@ class MomentsSpec(Spec[MomentsFacts]):
             grid, groups, budget, sizes, vectors_of(facts.steps, chosen.clips)[1], chosen, models
         )
 
-    def ahead(self, facts: MomentsFacts) -> tuple[Ahead, ...]:
-        """What is planned of models of an index."""
+    def ahead(
+        self, facts: MomentsFacts, means: Mapping[str, float] | None = None
+    ) -> tuple[Ahead, ...]:
+        """What is planned of models of an index, with other ``means`` of outcomes if given."""
+        schema = facts.schema
+        for name, mean in (means or {}).items():
+            schema = schema.declare(**{name: {"centre": mean}})
         rows, design = [one.rows for one in facts.grouping.groups], self.assignment
         together = bool(getattr(design, "cluster_columns", ()))
         return tuple(
             ahead_of(
-                model, coding, facts.layout, rows, facts.n, facts.schema.column(model.outcome),
+                model, coding, facts.layout, rows, facts.n, schema.column(model.outcome),
                 icc_of(design, model.outcome) if together else None,
             )
             for model, coding in zip(facts.models, facts.codings, strict=True)
@@ -1079,6 +1085,9 @@ class MomentsSpec(Spec[MomentsFacts]):
             planned = [one.at(law, s2) for one, law in zip(ahead, laws, strict=True)]
             numbers += planned_models(ahead, planned, allocation)
             warnings += doubtful_models(ahead, planned)
+            warnings += guessed_means(ahead, planned, facts.schema, lambda means: [
+                one.at(law, s2) for one, law in zip(self.ahead(facts, means), laws, strict=True)
+            ])  # fmt: skip
         numbers += guessed_icc(facts, self.assignment)
         for one, served in self.served(facts.schema).items():
             if isinstance(served, str) and one.family is None:

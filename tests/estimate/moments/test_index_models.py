@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import duckdb
@@ -369,6 +370,38 @@ def test_errors_of_rare_outcomes_are_planned_from_their_mean() -> None:
         ).plan(4, 1e-6)  # fmt: skip
         planned = plan.value("std_error_without_privacy", regression=asked.title, term="treat")
         assert (abs(planned / raw - 1) < 0.2) == right
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_plan_says_what_it_guessed_of_a_mean(family: Any) -> None:
+    """Errors that it says for other means are those of fits to such rows, whose mean is secret."""
+    outcome, largest = ("visits", 12) if family == "poisson" else ("y", 1)
+    asked = Regression(f"{outcome} ~ treat + x", family=family)
+    for share in (0.2, 0.1):
+        rng = np.random.default_rng(5)
+        rare = ROWS.assign(y=(rng.random(N) < share) * 1.0, visits=rng.poisson(share * 12, N))
+        rare = rare.assign(visits=rare["visits"].clip(0, 12))
+        own = model(asked, data=rare)
+        said = " ".join(own.plan(8, 1e-6).to_text().split())
+        assert said == " ".join(model(asked).plan(8, 1e-6).to_text().split())
+        assert f"no mean of {outcome} is declared" in said
+        errors = {
+            at: float(error) for error, at in re.findall(r"([0-9.]+) at ([0-9.]+[0-9])", said)
+        }
+        found = own.fit(8, 1e-6, rng=3).glm(asked).bse["treat"]
+        assert errors[f"{share * largest:g}"] == pytest.approx(found, rel=0.3)
+    known = SCHEMA.declare(**{outcome: {"centre": 0.1 * largest}})
+    plan = dprct.PrivateMoments(ROWS, known, formulas=[asked], **PUBLIC).plan(8, 1e-6)
+    assert "is a guess" not in plan.to_text()
+
+
+def test_the_plan_says_from_which_mean_on_a_model_is_lost() -> None:
+    asked = Regression("y ~ treat + x", family="logit")
+    said = " ".join(model(asked).plan(1, 1e-6).to_text().split())
+    assert "and at 0.05 or less it is too noisy to be estimated" in said
+    rare = ROWS.assign(y=(np.random.default_rng(5).random(N) < 0.02) * 1.0)
+    found = [model(asked, data=rare).fit(1, 1e-6, rng=seed).glm(asked) for seed in range(8)]
+    assert sum(bool(one.estimated["treat"]) for one in found) <= 2
 
 
 @pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
