@@ -18,7 +18,7 @@ from dprct.results.binary import WithRatios, mean_at, slope_at
 from dprct.results.joint import one_restriction, restrictions, wald_test
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,13 +35,154 @@ _CLOSE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
+class ReadMoments:
+    """Second moments of an outcome and the regressors of a model, as released.
+
+    The matrix is the sum over cells of R P R' / n, P the released moments of a cell and R the rows
+    of what is read off them: the outcome first, then the constant.
+    """
+
+    matrix: Array  # (k + 1, k + 1)
+    rows: Array  # (cells, k + 1, d): R
+    s2: Array  # (cells,): of the noise of P
+    exact: NDArray[np.bool_]  # (cells,): whether the corner of P, a number of rows, is public
+    n: float
+
+    def noise_of(self, by: Array) -> float:
+        """Variance of the noise of a number that changes by <``by``, change of the matrix>.
+
+        Notes
+        -----
+        The noise of P is symmetric, of variance s2^2 on the diagonal and half of that beside it:
+        <G, noise> has s2^2 |G|^2 for a symmetric G.  Noise in a number of rows divides all.
+        """
+        by = (by + by.T) / 2
+        found = 0.0
+        for R, s2, exact in zip(self.rows, self.s2, self.exact, strict=True):
+            own = by.copy()
+            own[1, 1] -= 0.0 if exact else float((by * self.matrix).sum())
+            G = R.T @ own @ R / self.n
+            found += s2**2 * (float((G**2).sum()) - exact * float(G[0, 0]) ** 2)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Averages:
-    """What released moments say of the regressors of a model: for average effects."""
+    """What is released of the regressors of a model: for average effects."""
 
     mean: Array  # (k,)
     cov: Array  # (k, k)
-    outcome: float | None  # its mean; None where none was released of the rows that count
     two_valued: Mapping[str, tuple[float, float]]  # (low, high): regressors that have two values
+    moments: ReadMoments | None  # where these are of the rows that count
+
+    @property
+    def outcome(self) -> float | None:
+        """Mean of the outcome; None where none was released of the rows that count."""
+        return None if self.moments is None else float(self.moments.matrix[0, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class AverageEffect:
+    """Average effect of a regressor at released coefficients, as a function of what was released.
+
+    It depends on the coefficients, on the mean of the index, its level, on its variances with and
+    without the regressor, v and u, and on the mean m of the regressor.
+    """
+
+    family: Family
+    beta: Array  # (k,): released coefficients
+    at: int  # the regressor
+    ends: tuple[float, float] | None  # its two values
+    averages: Averages
+
+    def slopes(self) -> tuple[Array, Array, float]:
+        """Slopes by coefficients that the mean of the outcome follows, and by others; variance.
+
+        The variance is that of the noise of moments.
+
+        Notes
+        -----
+        The level is that at which the outcome has its released mean, q.  Sampling moves q with the
+        coefficients, since the fit reproduces it: the level moves by the mean of x'h for a change
+        h.  Noise moves them apart: that of scores leaves q as it is, that of moments the
+        coefficients.  Of other rows than those of the moments the level is the constant's.
+        """
+        first, mean = self.level(self.beta), self.averages.mean
+
+        def following(b: Array) -> float:
+            return self.value(b, first + float((b - self.beta) @ mean), *self._given(b))
+
+        def apart(b: Array) -> float:
+            return self.value(b, self.level(b), *self._given(b))
+
+        moments = self.averages.moments
+        if moments is None:
+            return _slopes(following, self.beta), _slopes(following, self.beta), 0.0
+
+        def given(x: Array) -> float:
+            return self.value(self.beta, level_at(self.family, x[0], x[1]), *x[1:])
+
+        v, u, m = self._given(self.beta)
+        of_q, of_v, of_u, of_m = _slopes(given, np.array([self.averages.outcome, v, u, m]))
+        # q, v, u and m as functions of the matrix Q: q = y'Q1, v = b'Qb - (b'Q1)^2
+        k = len(self.beta)
+        y, one, own = np.eye(k + 1)[[0, 1, self.at + 1]]
+        by = np.outer(of_q * y + of_m * own, one)
+        for slope, b in ((of_v, self.beta), (of_u, self._rest(self.beta))):
+            w = np.array([0.0, *b])
+            by += slope * (np.outer(w, w) - 2 * float(w @ moments.matrix[1]) * np.outer(w, one))
+        return _slopes(following, self.beta), _slopes(apart, self.beta), moments.noise_of(by)
+
+    def level(self, beta: Array) -> float:
+        """Mean of the index."""
+        q = self.averages.outcome
+        if q is None:
+            return float(beta @ self.averages.mean)
+        return level_at(self.family, q, self._given(beta)[0])
+
+    def value(self, beta: Array, level: float, v: float, u: float, m: float) -> float:
+        """Return the effect."""
+        if self.ends is None:
+            index = level + math.sqrt(max(v, 0.0)) * _POINTS
+            return float(beta[self.at] * (_WEIGHTS @ slope_at(self.family, index)))
+        # the others' index: what is left of the mean and the variance at the regressor's mean
+        index = level + math.sqrt(max(u, 0.0)) * _POINTS
+        low, high = (
+            float(_WEIGHTS @ mean_at(self.family, index + beta[self.at] * (end - m)))
+            for end in self.ends
+        )
+        return high - low
+
+    def _rest(self, beta: Array) -> Array:
+        return np.where(np.arange(len(beta)) == self.at, 0.0, beta)
+
+    def _given(self, beta: Array) -> tuple[float, float, float]:
+        """v, u and m."""
+        cov, rest = self.averages.cov, self._rest(beta)
+        return (
+            float(beta @ cov @ beta),
+            float(rest @ cov @ rest),
+            float(self.averages.mean[self.at]),
+        )
+
+    @property
+    def here(self) -> float:
+        """The effect at the released coefficients."""
+        return self.value(self.beta, self.level(self.beta), *self._given(self.beta))
+
+
+def level_at(family: Family, mean: float, v: float) -> float:
+    """Return the mean of an index of variance v at which the outcome has this mean."""
+    spread = math.sqrt(max(v, 0.0))
+
+    def excess(x: float) -> float:
+        return float(_WEIGHTS @ mean_at(family, x + spread * _POINTS)) - mean
+
+    return float(optimize.brentq(excess, -60.0, 60.0))
+
+
+def _slopes(f: Callable[[Array], float], x: Array) -> Array:
+    return np.array([(f(x + h) - f(x - h)) / (2 * _CLOSE) for h in np.eye(len(x)) * _CLOSE])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -62,6 +203,8 @@ class IndexResults(WithRatios, LinearResults):
     averages : Averages
     moved : (k,) array
         What the variances contain for another step.
+    apart : (k, k) array
+        What the covariance contains for noise that the released mean of the outcome does not share.
 
     Notes
     -----
@@ -74,6 +217,7 @@ class IndexResults(WithRatios, LinearResults):
     remainder: float
     averages: Averages
     moved: Array
+    apart: Array
 
     @property
     def _family(self) -> str:
@@ -106,8 +250,10 @@ class IndexResults(WithRatios, LinearResults):
         -----
         Averages are over a normal index.  Its variance follows from the released moments of the
         regressors, its mean from that of the outcome, which the model reproduces as every fit with
-        a constant does.  A model of some rows, or with weights, is averaged over these: means and
-        variances follow from the information, the level from the constant.  No more is released.
+        a constant does; errors have the noise of both.  A model of some rows, or with weights, is
+        averaged over these: means and variances follow from the information, the level from the
+        constant, without errors of their own.  No more is released.  Errors are those of the
+        average effect on the people in the data, as ``margins`` prints them by default.
         """
         names = [str(name) for name in self.params.index]
         if variable not in names[1:]:
@@ -124,44 +270,17 @@ class IndexResults(WithRatios, LinearResults):
         if not bool(self.estimated.all()):
             lost = ", ".join(str(name) for name in self.params.index[~self.estimated])
             raise ParameterError(f"not estimated: {lost}; average effects need all coefficients")
-        at, beta = names.index(variable), self.params.to_numpy(np.float64)
-        slopes = np.array([
-            (self._average(beta + h, at) - self._average(beta - h, at)) / (2 * h.sum())
-            for h in np.eye(len(beta)) * _CLOSE
-        ])  # fmt: skip
-        noise = math.nan
-        if self.bse_noise is not None:
-            noise = math.sqrt(float(slopes**2 @ self.bse_noise.to_numpy(np.float64) ** 2))
-        table = labelled(
-            [variable], [self._average(beta, at)], self._combined(slopes[None]), [noise]
-        )
+        effect = AverageEffect(
+            self.family, self.params.to_numpy(np.float64), names.index(variable),
+            self.averages.two_valued.get(variable), self.averages,
+        )  # fmt: skip
+        following, apart, noise = effect.slopes()
+        noise += float(apart @ self.apart @ apart)
+        sampling = self._combined(following[None]) - following @ self.apart @ following
+        table = labelled([variable], [effect.here], sampling + noise, [math.sqrt(noise)])
         said = "Averages are over an index of normal law, with the variance of released moments."
         title = f"Average effect of {variable}, after {self.family}"
         return self._following(table, title, (said,))
-
-    def _average(self, beta: Array, at: int) -> float:
-        """Average effect of a regressor at these coefficients."""
-        known = self.averages
-        spread = math.sqrt(max(float(beta @ known.cov @ beta), 0.0))
-        level = float(beta @ known.mean)
-        if known.outcome is not None:
-            target = known.outcome
-
-            def excess(x: float) -> float:
-                return float(_WEIGHTS @ mean_at(self.family, x + spread * _POINTS)) - target
-
-            level = float(optimize.brentq(excess, -60.0, 60.0))
-        ends = known.two_valued.get(str(self.params.index[at]))
-        if ends is None:
-            return float(beta[at] * (_WEIGHTS @ slope_at(self.family, level + spread * _POINTS)))
-        # the others' index: what is left of the mean and the variance at the regressor's mean
-        rest = np.delete(beta, at)
-        keep = np.delete(np.arange(len(beta)), at)
-        own = known.cov[np.ix_(keep, keep)]
-        spread = math.sqrt(max(float(rest @ own @ rest), 0.0))
-        away = [beta[at] * (end - known.mean[at]) for end in ends]
-        means = [float(_WEIGHTS @ mean_at(self.family, level + x + spread * _POINTS)) for x in away]
-        return means[1] - means[0]
 
     def lincom(self, wanted: str | Mapping[str, float]) -> LinearResults:
         """Return a linear combination of coefficients, such as ``"t1 - t2"``."""
@@ -244,7 +363,7 @@ def index_results(
         notes=(*said, *notes, *_unread(drawn, index[~read]),
                *_moved(index[read & (drawn.moved > 0)])),
         family=model.family, estimated=pd.Series(read, index=index), eta2=drawn.eta2,
-        remainder=drawn.remainder, averages=averages, moved=drawn.moved,
+        remainder=drawn.remainder, averages=averages, moved=drawn.moved, apart=drawn.noise,
     )  # fmt: skip
 
 
@@ -314,5 +433,5 @@ def saturated_results(
         notes=("Each cell has a coefficient of its own, which follows from its released mean.",
                *linear.notes, *lost),
         family=family, estimated=pd.Series(read, index=names), eta2=eta2, remainder=0.0,
-        averages=averages, moved=np.zeros(len(read)),
+        averages=averages, moved=np.zeros(len(read)), apart=np.zeros((len(read), len(read))),
     )  # fmt: skip

@@ -168,7 +168,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real, Relation
     from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
     from dprct.privacy.noise import NoiseSource
-    from dprct.schema import Schema
+    from dprct.schema import Column, Schema
     from dprct.schema.facts import MissingPolicy
     from dprct.schema.tables import Table
 
@@ -956,14 +956,16 @@ class MomentsSpec(Spec[MomentsFacts]):
         self, facts: MomentsFacts, means: Mapping[str, float] | None = None
     ) -> tuple[Ahead, ...]:
         """What is planned of models of an index, with other ``means`` of outcomes if given."""
-        schema = facts.schema
-        for name, mean in (means or {}).items():
-            schema = schema.declare(**{name: {"centre": mean}})
+
+        def outcome(name: str) -> Column:
+            found = facts.schema.column(name)
+            return found if means is None else replace(found, centre=means.get(name, found.centre))
+
         rows, design = [one.rows for one in facts.grouping.groups], self.assignment
         together = bool(getattr(design, "cluster_columns", ()))
         return tuple(
             ahead_of(
-                model, coding, facts.layout, rows, facts.n, schema.column(model.outcome),
+                model, coding, facts.layout, rows, facts.n, outcome(model.outcome),
                 icc_of(design, model.outcome) if together else None,
             )
             for model, coding in zip(facts.models, facts.codings, strict=True)

@@ -20,7 +20,12 @@ from dprct.estimate.moments.declared_results import (
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.groups import public_rows
 from dprct.estimate.moments.index_models import FAMILIES, start_of
-from dprct.estimate.moments.index_results import Averages, index_results, saturated_results
+from dprct.estimate.moments.index_results import (
+    Averages,
+    ReadMoments,
+    index_results,
+    saturated_results,
+)
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.reading import COUNTED, ReleasedMoments, where_note
@@ -550,19 +555,20 @@ class Moments(ReleasedMoments):
         notes = self._fit_notes(None, cells, self._names(terms))
         averages = self._averages(cells, found)
         if drawn.mean is not None and drawn.spread is not None:
-            averages = replace(averages, mean=drawn.mean, cov=drawn.spread, outcome=None)
+            averages = replace(averages, mean=drawn.mean, cov=drawn.spread, moments=None)
         return index_results(drawn, model, averages, self.guarantee, notes)
 
     def _averages(self, cells: Sequence[NoisyMoments], found: Sequence[Regressor]) -> Averages:
         """Means and covariance of the regressors of a model, as released."""
-        stacked = [rows_of(cells, one) for one in found]
-        ones = rows_of(cells, Regressor("Intercept"))
         n = max(float(sum(cell.n for cell in cells)), 1.0)
+        rows = np.array([rows_of(cells, one) for one in found]).swapaxes(0, 1)  # (G, k + 1, d)
         P = np.array([cell.matrix for cell in cells])
-        sums = np.array([float(np.einsum("gi,gij,gj->", one, P, ones)) for one in stacked]) / n
-        products = np.array([
-            [float(np.einsum("gi,gij,gj->", a, P, b)) for b in stacked[1:]] for a in stacked[1:]
-        ]) / n  # fmt: skip
+        moments = ReadMoments(
+            np.einsum("gid,gde,gje->ij", rows, P, rows) / n, rows,
+            np.array([cell.s2 for cell in cells]),
+            np.array([cell.n_is_public for cell in cells]), n,
+        )  # fmt: skip
+        mean = moments.matrix[1, 1:]
         places = {place.name: place.variable for place in self.layout.places}
         two: dict[str, tuple[float, float]] = {}
         for one in found[1:]:
@@ -571,9 +577,8 @@ class Moments(ReleasedMoments):
                 two[one.name] = min(values), max(values)
             elif one.column is not None and one.by_cell is None and places[one.column].two_valued:
                 two[one.name] = places[one.column].bounds
-        return Averages(
-            sums[1:], positive(products - np.outer(sums[1:], sums[1:])), float(sums[0]), two
-        )
+        cov = positive(moments.matrix[1:, 1:] - np.outer(mean, mean))
+        return Averages(mean, cov, two, moments)
 
     @property
     def regressions(self) -> tuple[DeclaredResults, ...]:
