@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pandas as pd
@@ -19,12 +20,25 @@ from dprct.disk import atomic_write
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from matplotlib.axes import Axes
 
     Task = TypeVar("Task")
     Progress = Callable[[str, int, int], None]
     Found = TypeVar("Found")
+
+
+def save_figure(path: Path, axes: Sequence[Axes]) -> Path:
+    """Write the figure of some axes as PNG and close it; return the file."""
+    figure: Any = axes[0].figure
+    try:
+        with atomic_write(path, "wb") as file:
+            figure.savefig(file, format="png", dpi=100)
+    finally:
+        import_module("matplotlib.pyplot").close(figure)
+    return path
 
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

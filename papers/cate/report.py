@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dprct import plots
-from dprct.disk import atomic_write
 from papers.cate.forms import FORMS, constant_of
 from papers.markdown import markdown
+from papers.runner import save_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -301,13 +300,7 @@ def _saved(path: Path, rows: pd.DataFrame, along: str, what: tuple[str, ...]) ->
         title = name if name == "voting" else f"setup {name}"
         ax.set(xscale="log", yscale="log", xlabel=along, ylabel=" and ".join(what), title=title)
         ax.legend(fontsize=6, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    figure: Any = axes[0].figure
-    try:
-        with atomic_write(path, "wb") as file:
-            figure.savefig(file, format="png", dpi=100)
-    finally:
-        import_module("matplotlib.pyplot").close(figure)
-    return path
+    return save_figure(path, axes)
 
 
 def _curves(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dprct import plots
-from dprct.disk import atomic_write
 from dprct.estimate.cate.model import CATE
 from dprct.published.cate import CATE as Published
 from papers.cate.designs import stream
 from papers.cate.forms import DELTA, framed, schema_of
-from papers.runner import Settings
+from papers.runner import Settings, save_figure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,11 +163,4 @@ def write_figure(folder: Path, shapes: pd.DataFrame) -> Path:
         reach = 2.5 * float(np.abs(true["effect"]).max())
         ax.set_ylim(-reach, reach)
     axes[0].legend(fontsize=6)
-    figure: Any = axes[0].figure
-    path = folder / "figure_1.png"
-    try:
-        with atomic_write(path, "wb") as file:
-            figure.savefig(file, format="png", dpi=100)
-    finally:
-        import_module("matplotlib.pyplot").close(figure)
-    return path
+    return save_figure(folder / "figure_1.png", axes)

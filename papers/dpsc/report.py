@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dprct import plots
-from dprct.disk import atomic_write
 from dprct.privacy.noise import source as noise_source
 from papers.dpsc.claims import claims
 from papers.dpsc.forms import FORMS, simulated
 from papers.dpsc.several import several_table
 from papers.markdown import markdown
+from papers.runner import save_figure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,18 +166,8 @@ def write_figures(folder: Path, table: pd.DataFrame) -> list[Path]:
         for ax, (title, part) in zip(axes, parts.items(), strict=True):
             _curves(ax, part, against, title)
         axes[0].legend(fontsize=6)
-        written.append(_saved(folder / f"rmse_by_{against}.png", axes))
+        written.append(save_figure(folder / f"rmse_by_{against}.png", axes))
     return written + _as_in_the_paper(folder, table)
-
-
-def _saved(path: Path, axes: list[Axes]) -> Path:
-    figure: Any = axes[0].figure
-    try:
-        with atomic_write(path, "wb") as file:
-            figure.savefig(file, format="png", dpi=100)
-    finally:
-        import_module("matplotlib.pyplot").close(figure)
-    return path
 
 
 FIGURES = {
@@ -196,7 +185,7 @@ def _as_in_the_paper(folder: Path, table: pd.DataFrame) -> list[Path]:
     """
     ratio = table["lambda"] / table["T0"]
     by_epsilon = table[ratio.eq(1) & ~table["form"].eq("strict") | ratio.eq(20)]
-    written = [_saved(folder / "figure_2.png", [_example()])]
+    written = [save_figure(folder / "figure_2.png", [_example()])]
     for number, forms in FIGURES.items():
         one = by_epsilon[by_epsilon["n"].eq(10) & by_epsilon["T0"].eq(10)]
         part = one if number == 5 else by_epsilon
@@ -206,7 +195,7 @@ def _as_in_the_paper(folder: Path, table: pd.DataFrame) -> list[Path]:
         for ax, form in zip(axes, forms, strict=True):
             _by_size(ax, part, form)
         axes[0].legend(fontsize=6)
-        written.append(_saved(folder / f"figure_{number}.png", axes))
+        written.append(save_figure(folder / f"figure_{number}.png", axes))
     return written
 
 

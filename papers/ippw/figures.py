@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from dprct import plots
-from dprct.disk import atomic_write
 from dprct.published import SignRisk
 from papers.ippw.samples import DIMENSION, MAIN_SIZE, SYNTHETIC_N2, TRUE_EFFECT
 from papers.ippw.setups import DELTA, LAM, TRIM
+from papers.runner import save_figure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,14 +41,14 @@ def write_figures(folder: Path, summary: pd.DataFrame) -> list[Path]:
         part = summary[summary["study"] == label]
         if len(part):
             name = "synthetic" if label == main else label
-            written.append(_saved(folder / f"{name}.png", by_epsilon(part, label)))
-    written.append(_saved(folder / "synthetic_n1.png", by_size(sizes)))
+            written.append(save_figure(folder / f"{name}.png", by_epsilon(part, label)))
+    written.append(save_figure(folder / "synthetic_n1.png", by_size(sizes)))
     printed = sizes[sizes["setup"] == "once"]  # new rows in each draw, as in the paper
     if len(printed):
-        written.append(_saved(folder / "figure_1.png", figure_1(printed)))
+        written.append(save_figure(folder / "figure_1.png", figure_1(printed)))
         effects = summary[summary["study"].str.startswith("synthetic effect=")]
         both = pd.concat([printed[printed["study"].eq(main)], effects])
-        written.append(_saved(folder / "figure_2.png", figure_2(both, printed)))
+        written.append(save_figure(folder / "figure_2.png", figure_2(both, printed)))
     return written
 
 
@@ -175,13 +174,3 @@ def _drawn(axes: list[Axes], rows: pd.DataFrame, along: str) -> None:
     sign.set_ylabel("Share of wrong signs")
     sign.set_ylim(bottom=-0.02)
     error.legend(fontsize="small")
-
-
-def _saved(path: Path, axes: list[Axes]) -> Path:
-    figure: Any = axes[0].figure
-    try:
-        with atomic_write(path, "wb") as file:
-            figure.savefig(file, format="png", dpi=100)
-    finally:
-        import_module("matplotlib.pyplot").close(figure)
-    return path

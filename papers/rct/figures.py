@@ -5,14 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from dprct import plots
-from dprct.disk import atomic_write
 from dprct.errors import DprctWarning
 from dprct.privacy.noise import source as noise_source
 from dprct.results.base import WATERMARK
@@ -20,6 +18,7 @@ from papers.rct import liberia
 from papers.rct.comparison import measures
 from papers.rct.methods import allocation_of, bound
 from papers.rct.simulated import TRUE_EFFECT
+from papers.runner import save_figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -236,14 +235,8 @@ def write_figures(
     wanted, written = list(numbers), []
     for done, number in enumerate(wanted):
         progress(f"figure {number}", done, len(wanted))
-        figure: Any = drawings.draw(number)[0].figure
         path = folder / f"figure_{number:02d}.png"
-        try:
-            with atomic_write(path, "wb") as file:
-                figure.savefig(file, format="png", dpi=100)
-        finally:
-            import_module("matplotlib.pyplot").close(figure)
-        written.append(path)
+        written.append(save_figure(path, drawings.draw(number)))
     return written
 
 
