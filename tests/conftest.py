@@ -245,6 +245,15 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def do_files(shared: Path) -> Path:
+    """Do-files of published experiments, with the key to their regressions."""
+    found = shared / "data" / "do_files"
+    if not found.is_dir():
+        pytest.skip("needs the do-files of the project's shared/ folder")
+    return found
+
+
+@pytest.fixture(scope="session")
 def rscript() -> str:
     """Path of Rscript; without it the test is skipped, or fails where R was promised."""
     found = shutil.which("Rscript")
@@ -265,6 +274,18 @@ def browser() -> str:
     if os.environ.get("DPRCT_REQUIRE_BROWSER"):
         pytest.fail("DPRCT_REQUIRE_BROWSER is set and no Chromium is on the path")
     pytest.skip("needs Chromium; see scripts/browser-for-tests")
+
+
+@pytest.fixture
+def figures() -> Iterator[Any]:
+    """The pyplot module on a backend without a screen; every figure is closed afterwards."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    before = plt.get_backend()
+    plt.switch_backend("Agg")
+    plt.close("all")  # what other tests left open is theirs
+    yield plt
+    plt.close("all")
+    plt.switch_backend(before)
 
 
 @pytest.fixture

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from scripts import check_release as check
+
 TOP = Path(__file__).parents[1]
-spec = importlib.util.spec_from_file_location("check_release", TOP / "scripts" / "check_release.py")
-assert spec is not None
-assert spec.loader is not None
-check = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(check)
 
 FILES = {
     str(path.relative_to(TOP).as_posix()): path.read_text("utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 import tomllib
 from pathlib import Path
@@ -21,12 +21,7 @@ def loaded(path: str) -> Any:
 
 
 def script(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, TOP / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module(f"scripts.{name}")
 
 
 def test_the_recipe_needs_what_the_project_needs() -> None:

@@ -14,19 +14,10 @@ from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from matplotlib.axes import Axes
 
 
-@pytest.fixture(autouse=True)
-def _no_figure_stays_open() -> Iterator[None]:
-    plt = pytest.importorskip("matplotlib.pyplot")
-    before = plt.get_backend()
-    plt.switch_backend("Agg")
-    yield
-    plt.close("all")
-    plt.switch_backend(before)
+pytestmark = pytest.mark.usefixtures("figures")
 
 
 def drawn(ax: Axes) -> None:

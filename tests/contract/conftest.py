@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.privacy.noise import Secure
 from tests.sampling import sampled
 
 if TYPE_CHECKING:
@@ -44,6 +45,24 @@ SPARK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial")
+
+
+@pytest.fixture
+def draws(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of all draws on which a guarantee rests, as they are made."""
+    made: list[str] = []
+    for name in DRAWS:
+        original = getattr(Secure, name)
+
+        def watched(self: Any, *args: Any, _name: str = name, _draw: Any = original) -> Any:
+            made.append(_name)
+            return _draw(self, *args)
+
+        monkeypatch.setattr(Secure, name, watched)
+    return made
 
 
 def beside(stem: str) -> ModuleType:

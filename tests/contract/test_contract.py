@@ -31,22 +31,8 @@ from dprct.privacy.noise import Secure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+
 DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial")
-
-
-@pytest.fixture
-def draws(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of all draws on which a guarantee rests, as they are made."""
-    made: list[str] = []
-    for name in DRAWS:
-        original = getattr(Secure, name)
-
-        def watched(self: Any, *args: Any, _name: str = name, _draw: Any = original) -> Any:
-            made.append(_name)
-            return _draw(self, *args)
-
-        monkeypatch.setattr(Secure, name, watched)
-    return made
 
 
 def neighbours(subject: Any) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:

@@ -21,7 +21,6 @@ import pytest
 import dprct
 from dprct import Budget
 from dprct.errors import DprctError, DprctWarning, ParameterError
-from dprct.privacy.noise import Secure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,30 +30,14 @@ METHODS = (
     "PrivateMoments", "SyntheticControl",
 )  # fmt: skip
 EPSILON = 4
-DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial")
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The draws on which a guarantee rests, as they are made."""
-    made: list[str] = []
-    for name in DRAWS:
-        original = getattr(Secure, name)
-
-        def watched(self: Any, *args: Any, _name: str = name, _draw: Any = original) -> Any:
-            made.append(_name)
-            return _draw(self, *args)
-
-        monkeypatch.setattr(Secure, name, watched)
-    return made
 
 
 def seen(
-    case: Any, table: Any, drawn: list[str], *, fitted: bool = True, power: bool = False
+    case: Any, table: Any, draws: list[str], *, fitted: bool = True, power: bool = False
 ) -> dict[str, Any]:
     """Return everything that a bystander sees of a table, but for what was released."""
     found: dict[str, Any] = {}
-    drawn.clear()
+    draws.clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -65,7 +48,7 @@ def seen(
             if fitted:
                 found |= fitting(case, model, power=power)
                 found["warned"] = [str(warning.message) for warning in caught]
-                found["draws"] = () if case.random_draws else tuple(drawn)
+                found["draws"] = () if case.random_draws else tuple(draws)
         except DprctError as error:
             found["refused"] = f"{type(error).__name__}: {error}"
     return found
@@ -91,18 +74,18 @@ def fitting(case: Any, model: Any, *, power: bool) -> dict[str, Any]:
 
 
 def differences(
-    case: Any, drawn: list[str], ordinary: dict[str, Any] | None = None
+    case: Any, draws: list[str], ordinary: dict[str, Any] | None = None
 ) -> Iterator[str]:
     """Yield what differs between neighbours, in words; put what is seen of one table in a place."""
     for words, base, moved in case.neighbours():
         # those of which every one is fitted are Polars', which takes half as long
         in_polars = words == "an ordinary table" and not case.random_draws
-        first = seen(case, case.in_polars(base) if in_polars else base, drawn, power=True)
+        first = seen(case, case.in_polars(base) if in_polars else base, draws, power=True)
         if ordinary is not None:
             ordinary |= {} if ordinary else first
         for left, (table, fitted) in zip(reversed(range(len(moved))), moved, strict=True):
             given, power = case.in_polars(table) if in_polars else table, fitted and left < 2
-            other = seen(case, given, drawn, fitted=fitted, power=power)
+            other = seen(case, given, draws, fitted=fitted, power=power)
             keys = {**first, **other} if power else other
             yield from (
                 f"{words}: {key}: {first.get(key)} / {other.get(key)}"
@@ -121,10 +104,10 @@ REFUSED = {
 """Cases that are refused, whatever the rows are."""
 
 
-def test_neighbours_look_alike(case: Any, drawn: list[str]) -> None:
+def test_neighbours_look_alike(case: Any, draws: list[str]) -> None:
     """A case that is refused for another reason, or lists less than it uses, would show nothing."""
     found: dict[str, Any] = {}
-    assert list(differences(case, drawn, found)) == []
+    assert list(differences(case, draws, found)) == []
     assert ("refused" in found) == (case.words in REFUSED), found.get("refused")
     facts = " / ".join(found["guarantee"]["public_facts"]) if "guarantee" in found else None
     for words in case.lists:
@@ -252,7 +235,7 @@ PLANTED: dict[str, tuple[Callable[[Any, dict[str, Any]], None], str]] = {
 
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_refusal_is_found(
-    fault: str, cases: list[Any], drawn: list[str], monkeypatch: pytest.MonkeyPatch
+    fault: str, cases: list[Any], draws: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check, words = PLANTED[fault]
     (case,) = (case for case in cases if case.words == words)
@@ -264,7 +247,7 @@ def test_a_planted_refusal_is_found(
         check(data, options)
 
     monkeypatch.setattr(kind, "__init__", faulty)
-    assert next(differences(case, drawn), None)
+    assert next(differences(case, draws), None)
 
 
 LOOSE: dict[str, Callable[[Any], Any]] = {
@@ -277,7 +260,7 @@ LOOSE: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("place", LOOSE)
 def test_a_planted_choice_is_found(
-    place: str, cases: list[Any], drawn: list[str], monkeypatch: pytest.MonkeyPatch
+    place: str, cases: list[Any], draws: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (case,) = (case for case in cases if case.words == "PrivateATE: Complete, treatment private")
     kind = dprct.PrivateATE
@@ -301,4 +284,4 @@ def test_a_planted_choice_is_found(
         "draws": ("_draw", faulty_draw),
     }
     monkeypatch.setattr(kind, *planted[place])
-    assert any(f": {place}: " in line for line in differences(case, drawn))
+    assert any(f": {place}: " in line for line in differences(case, draws))

@@ -14,7 +14,7 @@ from dprct.results.base import CAUTION
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 
 def experiment(rows: int, seed: int) -> pd.DataFrame:
@@ -75,14 +75,3 @@ def release() -> dprct.Release:
     rows = pd.DataFrame({"got": [0.0, 1.0] * 200, "arm": [0.0] * 200 + [1.0] * 200, "diary": "x"})
     model = dprct.MVHistogram(rows, schema, columns=["got", "arm"])
     return model.fit(epsilon=5.0, rng=np.random.default_rng(7))
-
-
-@pytest.fixture
-def figures() -> Iterator[Any]:
-    """The pyplot module on a backend without a screen; every figure is closed afterwards."""
-    plt = pytest.importorskip("matplotlib.pyplot")
-    before = plt.get_backend()
-    plt.switch_backend("Agg")
-    yield plt
-    plt.close("all")
-    plt.switch_backend(before)

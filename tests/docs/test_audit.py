@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +20,8 @@ PAGE = "# Page\n\n<!-- rows of make audit -->\n<!-- end of rows -->\nrest\n"
 
 
 @pytest.fixture(scope="module")
-def script(checkout: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "audit_table", checkout / "scripts" / "audit_table.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script() -> ModuleType:
+    return importlib.import_module("scripts.audit_table")
 
 
 def test_rows_are_written_in_order_and_kept(script: ModuleType) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
+import importlib
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -20,22 +20,8 @@ KINDS = ("calibrated", "calibrated, these rows alone", "moments", "declared")
 
 
 @pytest.fixture(scope="module")
-def script(checkout: Path) -> ModuleType:
-    path = checkout / "scripts" / "do_file_census.py"
-    spec = importlib.util.spec_from_file_location("do_file_census", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def do_files(shared: Path) -> Path:
-    folder = shared / "data" / "do_files"
-    if not folder.is_dir():
-        pytest.skip("needs the do-files of the project's shared/ folder")
-    return folder
+def script() -> ModuleType:
+    return importlib.import_module("scripts.do_file_census")
 
 
 def test_the_page_has_the_counts(script: ModuleType, do_files: Path, checkout: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,14 +15,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def script(checkout: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("proofs", checkout / "scripts" / "proofs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["proofs"] = module
-    spec.loader.exec_module(module)
-    return module
+def script() -> ModuleType:
+    return importlib.import_module("scripts.proofs")
 
 
 def test_every_link_leads_somewhere_and_the_page_has_them(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,8 @@ MADE = {"api.md", "r_help.md", "contents.md"}
 
 
 @pytest.fixture(scope="module")
-def script(checkout: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pages", checkout / "scripts" / "pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script() -> ModuleType:
+    return importlib.import_module("scripts.pages")
 
 
 def test_every_page_and_vignette_is_in_the_contents(script: ModuleType, checkout: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 from typing import TYPE_CHECKING
 
@@ -19,15 +19,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def script(checkout: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "study_file_page", checkout / "scripts" / "study_file_page.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script() -> ModuleType:
+    return importlib.import_module("scripts.study_file_page")
 
 
 def test_the_page_is_what_the_script_writes(script: ModuleType, checkout: Path) -> None:

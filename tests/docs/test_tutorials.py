@@ -30,6 +30,18 @@ def matches(printed: str, said: str) -> bool:
     return re.fullmatch(".*".join(parts), printed, re.DOTALL) is not None
 
 
+def ran(block: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run the command of a block, which prints what the block says; return the command."""
+    command, _, printed = block.partition("\n")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(command.removeprefix("$ dprct ")))
+    wrote = capsys.readouterr()
+    assert not ended.value.code, command
+    assert matches((wrote.out + wrote.err).rstrip("\n"), printed.rstrip("\n")), command
+    return command
+
+
 def test_a_paper_goes_from_do_file_to_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -44,13 +56,7 @@ def test_a_paper_goes_from_do_file_to_package(
     said = blocks(page, "console")
     assert len(said) == 6
     for block in said:
-        command, _, printed = block.partition("\n")
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main(shlex.split(command.removeprefix("$ dprct ")))
-        wrote = capsys.readouterr()
-        assert not ended.value.code, command
-        assert matches((wrote.out + wrote.err).rstrip("\n"), printed.rstrip("\n")), command
+        command = ran(block, capsys)
         if "--draft" in command:  # the reader fills in the blanks
             (tmp_path / "study.toml").write_text(study)
     package = tmp_path / "nsw_mixtape_package"
@@ -76,13 +82,7 @@ def test_an_observational_study_goes_from_study_file_to_regressions(
     said = blocks(page, "console")
     assert len(said) == 5
     for block in said:
-        command, _, printed = block.partition("\n")
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main(shlex.split(command.removeprefix("$ dprct ")))
-        wrote = capsys.readouterr()
-        assert not ended.value.code, command
-        assert matches((wrote.out + wrote.err).rstrip("\n"), printed.rstrip("\n")), command
+        ran(block, capsys)
     text = (DOCS / page).read_text("utf-8")
     data, schema = dprct.read_dta("thornton_hiv.dta")
     plain = dprct.ols("got ~ distvct + age", data, schema)

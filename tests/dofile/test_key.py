@@ -21,24 +21,16 @@ BOTH_ABSORB = {"xtreg": "areg"}
 
 
 @pytest.fixture(scope="module")
-def folder(shared: Path) -> Path:
-    found = shared / "data" / "do_files"
-    if not found.is_dir():
-        pytest.skip("needs the do-files of the project's shared/ folder")
-    return found
-
-
-@pytest.fixture(scope="module")
-def key(folder: Path) -> dict[str, list[dict[str, Any]]]:
+def key(do_files: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
-    for row in json.loads((folder / "regressions.json").read_text("utf-8")):
+    for row in json.loads((do_files / "regressions.json").read_text("utf-8")):
         found.setdefault(row["paper"], []).append(row)
     return found
 
 
 @pytest.fixture(scope="module")
-def readings(folder: Path, key: dict[str, list[dict[str, Any]]]) -> dict[str, Reading]:
-    home = folder / "experiments"
+def readings(do_files: Path, key: dict[str, list[dict[str, Any]]]) -> dict[str, Reading]:
+    home = do_files / "experiments"
     return {paper: read_files([(home / f"Replication{paper}.do", home)]) for paper in key}
 
 
@@ -111,8 +103,8 @@ def test_samples_and_clusters_are_those_of_the_key(
     assert len(wrong) <= 2, wrong
 
 
-def test_the_programme_for_the_poor(folder: Path) -> None:
-    home = folder / "microcredit"
+def test_the_programme_for_the_poor(do_files: Path) -> None:
+    home = do_files / "microcredit"
     rows = read_files([(home / "Regression.do", home)], treatments=["treatment"])
     assert [row.command for row in rows] == ["regress"] * 5 + ["areg"] * 5
     for row in rows:

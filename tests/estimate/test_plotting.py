@@ -1,14 +1,9 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from dprct.errors import ParameterError
 from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EFFECTS = [
     NoisyEffect(0.5, (0.03,), (NoisyVariance(0.01, 1e-4, 0.11),)),
@@ -16,14 +11,7 @@ EFFECTS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _no_figure_stays_open() -> Iterator[None]:
-    plt = pytest.importorskip("matplotlib.pyplot")
-    before = plt.get_backend()
-    plt.switch_backend("Agg")
-    yield
-    plt.close("all")
-    plt.switch_backend(before)
+pytestmark = pytest.mark.usefixtures("figures")
 
 
 def test_the_intervals_are_drawn_one_in_the_other() -> None:

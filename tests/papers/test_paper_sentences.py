@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,15 +12,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def script(checkout: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(
-        "paper_sentences", checkout / "scripts" / "paper_sentences.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script() -> Any:
+    return importlib.import_module("scripts.paper_sentences")
 
 
 def test_every_quotation_has_its_place(script: Any) -> None:
@@ -29,8 +22,10 @@ def test_every_quotation_has_its_place(script: Any) -> None:
     assert len(script.every()) > 20
 
 
-def test_a_quotation_without_a_place_is_found(script: Any, tmp_path: Path) -> None:
-    script.TOP = tmp_path
+def test_a_quotation_without_a_place_is_found(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "TOP", tmp_path)
     page = tmp_path / "page.md"
     page.write_text(
         "The paper prints 5.21.\n\nThe paper prints 5.21 (Table 1).\n\n"

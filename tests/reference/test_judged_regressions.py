@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
+import importlib
 import json
-import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -25,27 +24,12 @@ JUDGED = list(csv.DictReader((HERE / "judged_regressions.csv").read_text("utf-8"
 
 @cache
 def the_census() -> ModuleType:
-    path = TOP / "scripts" / "do_file_census.py"
-    spec = importlib.util.spec_from_file_location("do_file_census", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["do_file_census"] = module
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("scripts.do_file_census")
 
 
 @pytest.fixture(scope="module")
-def folder(shared: Path) -> Path:
-    found = shared / "data" / "do_files"
-    if not found.is_dir():
-        pytest.skip("needs the do-files of the project's shared/ folder")
-    return found
-
-
-@pytest.fixture(scope="module")
-def key(folder: Path) -> list[dict[str, Any]]:
-    return list(json.loads((folder / "regressions.json").read_text("utf-8")))
+def key(do_files: Path) -> list[dict[str, Any]]:
+    return list(json.loads((do_files / "regressions.json").read_text("utf-8")))
 
 
 def test_every_judgement_has_its_reason() -> None:
@@ -54,23 +38,23 @@ def test_every_judgement_has_its_reason() -> None:
         assert 0 < len(one["reason"].split()) <= 15, one
 
 
-def test_they_are_those_that_the_seed_draws(folder: Path, key: list[dict[str, Any]]) -> None:
+def test_they_are_those_that_the_seed_draws(do_files: Path, key: list[dict[str, Any]]) -> None:
     drawn = np.random.default_rng(SEED).choice(len(key), DRAWN, replace=False)
     assert [int(one["number"]) for one in JUDGED] == sorted(drawn.tolist())
     for one in JUDGED:
         told = key[int(one["number"])]
         assert one["file"] == f"Replication{told['paper']}.do"
         assert one["outcome"] == told["outcome"]
-        lines = (folder / "experiments" / one["file"]).read_bytes().splitlines()
+        lines = (do_files / "experiments" / one["file"]).read_bytes().splitlines()
         assert lines[int(one["line"]) - 1].strip()
 
 
 def test_none_that_is_judged_not_valid_is_called_valid(
-    folder: Path, key: list[dict[str, Any]]
+    do_files: Path, key: list[dict[str, Any]]
 ) -> None:
     census = the_census()
     readings = {
-        name: census.read_files([(folder / "experiments" / name, folder / "experiments")])
+        name: census.read_files([(do_files / "experiments" / name, do_files / "experiments")])
         for name in {one["file"] for one in JUDGED}
     }
     said = {
@@ -89,10 +73,10 @@ def test_none_that_is_judged_not_valid_is_called_valid(
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_regression_of_the_key_is_that_with_its_condition(folder: Path) -> None:
+def test_a_regression_of_the_key_is_that_with_its_condition(do_files: Path) -> None:
     """Not the first one of its outcome, which may be of all rows."""
     census = the_census()
-    home = folder / "experiments"
+    home = do_files / "experiments"
     reading = census.read_files([(home / "ReplicationD.do", home)])
     row = census.row_of(
         {

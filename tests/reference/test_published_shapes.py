@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +18,7 @@ TOP = Path(__file__).parents[2]
 
 @cache
 def the_script() -> ModuleType:
-    path = TOP / "scripts" / "published_shapes.py"
-    spec = importlib.util.spec_from_file_location("published_shapes", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["published_shapes"] = module
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("scripts.published_shapes")
 
 
 def test_there_are_thirty_of_different_papers() -> None:

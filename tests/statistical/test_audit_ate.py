@@ -9,17 +9,18 @@ laws.  An audit alarms falsely once in 1e9.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pytest
 
-from dprct.estimate.ate.release import Outcome, Released, drawn_alone, mechanisms_of
+from dprct.estimate.ate.release import Outcome
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import Frame, eager
+from tests.estimate.ate.of_outcome import drawn
 from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 ARMS = Arms(np.repeat([0, 1], 10).astype(np.int64), ((10, 10),))
 OUTCOME = Outcome(Column("y", bounds=(0.0, 1.0)), ARMS, Fraction(1))
 EPSILON = Fraction(2)
-
-
-def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
-    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
-    parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
-    return found
 
 
 def frames() -> tuple[Frame, Frame]:

@@ -8,17 +8,18 @@ value instead: sum and count move together.  An audit alarms falsely once in 1e9
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pytest
 
-from dprct.estimate.ate.release import CountedOutcome, Released, drawn_alone, mechanisms_of
+from dprct.estimate.ate.release import CountedOutcome
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
+from tests.estimate.ate.of_outcome import drawn
 from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
@@ -32,13 +33,6 @@ N = 50
 ARMS = Arms(np.repeat([0, 1], N), ((N, N),))
 OUTCOME = CountedOutcome(Column("y", bounds=(-1.0, 1.0), missing=(".",)), ARMS, Fraction(1))
 EPSILON = Fraction(2)
-
-
-def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
-    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
-    parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
-    return found
 
 
 def frame_of(first: float) -> Frame:

@@ -8,17 +8,18 @@ control mean by half of it: .975 of epsilon can be seen.  An audit alarms falsel
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pytest
 
-from dprct.estimate.ate.release import HiddenOutcome, Released, drawn_alone, mechanisms_of
+from dprct.estimate.ate.release import HiddenOutcome
 from dprct.privacy.noise import source
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.schema import Column
 from dprct.schema.tables import eager
+from tests.estimate.ate.of_outcome import drawn
 from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
@@ -30,13 +31,6 @@ N = 20
 ARMS = PrivateArms(("t",), ((0.0,), (1.0,)), (Fraction(1, 2),) * 2, N)
 OUTCOME = HiddenOutcome(Column("y", bounds=(0.0, 1.0), missing=()), ARMS, Fraction(1))
 EPSILON = Fraction(2)
-
-
-def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
-    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
-    parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
-    return found
 
 
 def frames() -> tuple[Frame, Frame]:

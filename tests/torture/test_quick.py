@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +21,9 @@ QUICK = (
 
 
 @pytest.fixture
-def torture(checkout: Path) -> Any:
+def torture() -> Any:
     """The script, as a module."""
-    path = checkout / "scripts" / "torture.py"
-    spec = importlib.util.spec_from_file_location("torture_script", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("scripts.torture")
 
 
 @pytest.mark.parametrize("name", QUICK)

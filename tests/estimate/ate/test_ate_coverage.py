@@ -7,45 +7,23 @@ ALGORITHMS.md rejects (.870) fails with probability .9997; with 4,000 it is .929
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from fractions import Fraction
-from importlib import util
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.estimate.ate.release import Outcome, Released, drawn_alone, mechanisms_of
+from dprct.estimate.ate.release import Outcome
 from dprct.estimate.contrasts import Contrast
 from dprct.privacy.noise import source
 from dprct.schema import Column
+from tests.estimate import coverage_scenarios as scenarios
+from tests.estimate.ate.of_outcome import drawn
 
 FALSE_ALARM = 1e-9
 
 
-def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
-    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
-    parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
-    return found
-
-
-def loaded() -> Any:
-    """The scenarios, which the script that writes docs/coverage.md imports too."""
-    path = Path(__file__).parents[1] / "coverage_scenarios.py"
-    spec = util.spec_from_file_location("coverage_scenarios", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-SCENARIOS = loaded()
 REJECTED = 0.87
 
 
@@ -54,8 +32,8 @@ def fewest(runs: int, share: float) -> int:
 
 
 def check(name: str, runs: int) -> None:
-    floor = SCENARIOS.FULL[name].floor
-    found = SCENARIOS.simulate(name, runs)
+    floor = scenarios.FULL[name].floor
+    found = scenarios.simulate(name, runs)
     print(f"coverage of {name}: {found.covered[0.05] / runs:.4f}, {found.covered[0.01] / runs:.4f}")
     assert found.covered[0.05] >= fewest(runs, floor)
     assert found.covered[0.01] >= fewest(runs, 1 - (1 - floor) / 2 if floor < 0.95 else 0.99)
@@ -66,13 +44,13 @@ def check(name: str, runs: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", SCENARIOS.FAST)
+@pytest.mark.parametrize("name", scenarios.FAST)
 def test_intervals_cover_in_a_thousand_experiments(name: str) -> None:
     check(name, 1_000)
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("name", SCENARIOS.FULL)
+@pytest.mark.parametrize("name", scenarios.FULL)
 def test_intervals_cover_in_four_thousand_experiments(name: str) -> None:
     check(name, 4_000)
 
@@ -82,23 +60,23 @@ def test_the_check_has_power_against_the_rejected_rule() -> None:
 
 
 def test_the_plain_interval_is_the_one_of_the_textbook() -> None:
-    scenario = SCENARIOS.Scenario("normal(0, 3.5)", (30, 20), 1)
+    scenario = scenarios.Scenario("normal(0, 3.5)", (30, 20), 1)
     y = np.random.default_rng(4).normal(size=(2, 50))
-    value, variance = SCENARIOS.plain_effects(scenario, y)
+    value, variance = scenarios.plain_effects(scenario, y)
     for run in range(2):
         control, treated = y[run, :30], y[run, 30:]
         assert value[run] == pytest.approx(treated.mean() - control.mean())
         assert variance[run] == pytest.approx(treated.var(ddof=1) / 20 + control.var(ddof=1) / 30)
 
 
-@pytest.mark.parametrize("name", SCENARIOS.FULL)
+@pytest.mark.parametrize("name", scenarios.FULL)
 def test_what_is_simulated_is_what_is_released(name: str) -> None:
     """One run, from the same seed, is the release itself, to the last digit."""
-    scenario = SCENARIOS.FULL[name]
-    _, frame = SCENARIOS.outcomes(scenario, 1, np.random.default_rng(5))
-    simulated = SCENARIOS.drawn(scenario, frame, 1, source(6))
-    column = Column("y", bounds=SCENARIOS.LAWS[scenario.law][1])
-    outcome = Outcome(column, SCENARIOS.arms_of(scenario), Fraction(1))
+    scenario = scenarios.FULL[name]
+    _, frame = scenarios.outcomes(scenario, 1, np.random.default_rng(5))
+    simulated = scenarios.drawn(scenario, frame, 1, source(6))
+    column = Column("y", bounds=scenarios.LAWS[scenario.law][1])
+    outcome = Outcome(column, scenarios.arms_of(scenario), Fraction(1))
     contrast = (Contrast(name, scenario.contrast),)
     found = drawn(outcome, frame, Fraction(scenario.epsilon), source(6)).contrasted(contrast)
     (effect,) = found.effects
@@ -108,11 +86,11 @@ def test_what_is_simulated_is_what_is_released(name: str) -> None:
 
 
 def test_runs_beside_each_other_do_not_mix() -> None:
-    scenario = SCENARIOS.FULL["blocked clusters"]
-    raw, frame = SCENARIOS.outcomes(scenario, 3, np.random.default_rng(7))
+    scenario = scenarios.FULL["blocked clusters"]
+    raw, frame = scenarios.outcomes(scenario, 3, np.random.default_rng(7))
     quiet = replace(scenario, epsilon=400)
-    found = SCENARIOS.drawn(quiet, frame, 3, source(8))
-    value, variance = SCENARIOS.plain_effects(scenario, raw)
+    found = scenarios.drawn(quiet, frame, 3, source(8))
+    value, variance = scenarios.plain_effects(scenario, raw)
     # the noise has scales of .001 here, and a variance of .15
     assert found.values == pytest.approx(value, abs=0.02)
     assert found.variances[:, 0] == pytest.approx(variance, rel=0.05)

@@ -15,12 +15,13 @@ from scipy import stats
 from dprct.assignment import Block, Cluster
 from dprct.errors import ParameterError
 from dprct.estimate.ate.model import PrivateATE
-from dprct.estimate.ate.release import CountedOutcome, Released, drawn_alone, mechanisms_of
+from dprct.estimate.ate.release import CountedOutcome
 from dprct.estimate.contrasts import arm_contrasts
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
+from tests.estimate.ate.of_outcome import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,13 +32,6 @@ if TYPE_CHECKING:
 
 FALSE_ALARM = 1e-9
 Y = Column("y", bounds=(0.0, 4.0), missing=(".",))
-
-
-def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
-    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
-    parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
-    return found
 
 
 def outcome_of(sizes: tuple[int, ...], column: Column = Y) -> CountedOutcome:

@@ -16,7 +16,7 @@ from scipy import stats
 from dprct.assignment import Complete, Simple
 from dprct.errors import ParameterError
 from dprct.estimate.ate.model import PrivateATE
-from dprct.estimate.ate.release import HiddenOutcome, Released, drawn_alone, mechanisms_of
+from dprct.estimate.ate.release import HiddenOutcome
 from dprct.estimate.contrasts import arm_contrasts
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.accountant import Accountant
@@ -25,6 +25,7 @@ from dprct.privacy.noise import source
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.schema import Column
 from dprct.schema.tables import eager
+from tests.estimate.ate.of_outcome import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,13 +36,6 @@ if TYPE_CHECKING:
 
 FALSE_ALARM = 1e-9
 HALF = Simple("t", shares=0.5)
-
-
-def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
-    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
-    parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
-    return found
 
 
 def private(data: pd.DataFrame, schema: Schema, **options: Any) -> PrivateATE:

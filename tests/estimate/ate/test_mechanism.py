@@ -10,24 +10,15 @@ import pytest
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import (
     Outcome,
-    Released,
     check_drawn,
-    drawn_alone,
-    mechanisms_of,
 )
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
+from tests.estimate.ate.of_outcome import drawn
 
 Y = Column("y", bounds=(2.0, 6.0))
-
-
-def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
-    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
-    parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
-    return found
 
 
 def outcome(*sizes: int, **options: Any) -> Outcome:

@@ -14,6 +14,7 @@ from dprct.errors import EngineError, SchemaError
 from dprct.model import BoundTable, saved
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION
+from tests.estimate.in_engines import ENGINES, in_duckdb, in_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,27 +63,6 @@ def rows(n: int = 901) -> pl.DataFrame:
             "g": [[None, "a", "bc"][k] for k in rng.integers(0, 3, n)],
         }
     )
-
-
-def in_duckdb(frame: pl.DataFrame) -> Any:
-    connection = duckdb.connect()
-    connection.register("rows", frame.to_arrow())
-    # an engine promises no order: this one keeps none
-    return connection.sql("select * from rows order by hash(y, age, x)")
-
-
-def in_pieces(frame: pl.DataFrame) -> Any:
-    """Return the rows as a lazy union of partitions, one of them large."""
-    some = frame.sample(fraction=1, shuffle=True, seed=1)
-    return pl.concat([some[:7].lazy(), some[7:20].lazy(), some[20:].lazy()])
-
-
-ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "pandas": lambda frame: frame.to_pandas(),
-    "pandas, shuffled": lambda frame: frame.sample(fraction=1, shuffle=True, seed=3).to_pandas(),
-    "Polars, lazy": in_pieces,
-    "DuckDB": in_duckdb,
-}
 
 
 def fitted(data: Any, delta: float = 1e-6, **options: Any) -> dict[str, Any]:

@@ -1,27 +1,15 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 import pytest
 
 from dprct.estimate.synthetic_control import results
 from dprct.plots import panels
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 YEARS = [1990.0, 1991.0, 1992.0]
 
 
-@pytest.fixture(autouse=True)
-def _no_figure_stays_open() -> Iterator[None]:
-    plt = pytest.importorskip("matplotlib.pyplot")
-    before = plt.get_backend()
-    plt.switch_backend("Agg")
-    yield
-    plt.close("all")
-    plt.switch_backend(before)
+pytestmark = pytest.mark.usefixtures("figures")
 
 
 def series(*values: float) -> pd.Series[float]:

@@ -14,23 +14,11 @@ from papers.rct.printed import IMPLEMENTED, releases
 from papers.rct.sources import find_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from papers.rct.printed import Asked
 
 PNG = b"\x89PNG\r\n"
-
-
-@pytest.fixture
-def _no_figure_stays_open() -> Iterator[None]:
-    plt = pytest.importorskip("matplotlib.pyplot")
-    before = plt.get_backend()
-    plt.switch_backend("Agg")
-    plt.close("all")  # what other tests left open is theirs
-    yield
-    plt.close("all")
-    plt.switch_backend(before)
 
 
 def effects_of(tables: tuple[int, ...], data: Path | None) -> Drawings:
@@ -51,7 +39,7 @@ def test_a_figure_is_drawn_with_all_of_its_tables() -> None:
     assert drawn_with([12]) == [10, 11, 12]
 
 
-@pytest.mark.usefixtures("_no_figure_stays_open")
+@pytest.mark.usefixtures("figures")
 def test_figures_are_written_from_the_draws_of_their_table(tmp_path: Path) -> None:
     plt = pytest.importorskip("matplotlib.pyplot")
     done: list[tuple[str, int, int]] = []
@@ -65,7 +53,7 @@ def test_figures_are_written_from_the_draws_of_their_table(tmp_path: Path) -> No
     assert draw_figures(tmp_path / "none", [3], draws=2) == []
 
 
-@pytest.mark.usefixtures("_no_figure_stays_open")
+@pytest.mark.usefixtures("figures")
 def test_models_are_beside_each_other_in_a_panel_per_method() -> None:
     drawings = effects_of((3, 4), None)
     panels = {number: drawings.draw(number) for number in (4, 5, 6)}
@@ -83,7 +71,7 @@ def test_models_are_beside_each_other_in_a_panel_per_method() -> None:
     assert len(drawings.draw(19)) == 22
 
 
-@pytest.mark.usefixtures("_no_figure_stays_open")
+@pytest.mark.usefixtures("figures")
 def test_liberia_has_a_cell_per_effect_and_method(shared: Path) -> None:
     drawings = effects_of((17,), shared / "data")
     [overlap], [difference] = drawings.draw(7), drawings.draw(8)
@@ -92,7 +80,7 @@ def test_liberia_has_a_cell_per_effect_and_method(shared: Path) -> None:
     assert overlap.get_title() == "Overlap of confidence intervals"
 
 
-@pytest.mark.usefixtures("_no_figure_stays_open")
+@pytest.mark.usefixtures("figures")
 def test_residuals_of_the_original_and_of_releases(shared: Path) -> None:
     drawings = Drawings(find_sources(shared / "data", 1), {})
     original, carrying = drawings.draw(11), drawings.draw(9)
