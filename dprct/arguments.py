@@ -224,6 +224,23 @@ def check_choice(parameter: str, value: object, allowed: Collection[str]) -> Non
         raise ParameterError(f"``{parameter}={given(value)}``; allowed: {', '.join(allowed)}")
 
 
+def number_between(
+    parameter: str, value: object, low: float = 0.0, high: float = math.inf, more: str = ""
+) -> float:
+    """Return a number between two others; ``more`` ends the refusal of any other value.
+
+    Examples
+    --------
+    >>> number_between("trim", 0.1, 0, 0.5)
+    0.1
+    """
+    found = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if low < found < high:
+        return found
+    allowed = f"above {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+    raise ParameterError(f"``{parameter}={given(value)}``; give a number {allowed}{more}")
+
+
 def check_not_named(options: Mapping[str, object], names: Collection[str]) -> None:
     """Refuse options that a formula gives already.
 

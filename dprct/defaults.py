@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dprct.arguments import given
-from dprct.errors import ParameterError
+from dprct.arguments import number_between
 
 SPURIOUS_SHARE = Fraction(1, 20)
 """Share of n that the expected rows in empty cells may reach; it sets a histogram's threshold."""
@@ -57,9 +56,7 @@ def bins_by_zeta(n: int, zeta: float) -> int:
     >>> bins_by_zeta(947, 2 / 3)
     97
     """
-    if isinstance(zeta, bool) or not isinstance(zeta, (int, float)) or not 0 < zeta < 1:
-        raise ParameterError(f"``zeta={given(zeta)}``; give a number between 0 and 1, such as 2/3")
-    return math.ceil(math.pow(n, zeta))
+    return math.ceil(math.pow(n, number_between("zeta", zeta, 0, 1, ", such as 2/3")))
 
 
 COVARIATE_SHARE = Fraction(1, 5)

@@ -178,9 +178,12 @@ def _check_toml(value: object, depth: int) -> None:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of an ordinary file."""
-    with opened(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Return the SHA-256 of an ordinary file, or say what is wrong with it."""
+    try:
+        with opened(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise file_error(error, path, "read") from None
 
 
 def _refuse(path: str, mode: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.arguments import checked, spelled_out
+from dprct.arguments import checked, number_between, spelled_out
 from dprct.errors import ParameterError, SchemaError, shortened
 from dprct.schema import Schema
 
@@ -159,6 +159,15 @@ def test_options_that_differ_are_spelled_apart() -> None:
 
 class Slotted:
     __slots__ = ("a",)
+
+
+@pytest.mark.parametrize("value", [0, 0.5, -1, "small", True, math.nan, math.inf])
+def test_a_number_outside_its_limits_is_refused_in_words_of_these(value: object) -> None:
+    with pytest.raises(ParameterError, match=r"trim=.*; give a number between 0 and 0\.5, as 0\.1"):
+        number_between("trim", value, 0, 0.5, ", as 0.1")
+    if value not in (0.5, True):
+        with pytest.raises(ParameterError, match=r"lam=.*; give a number above 0"):
+            number_between("lam", value)
 
 
 def test_a_file_is_spelled_by_what_it_holds_and_nothing_is_beyond_spelling(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dprct import plots
+from dprct.arguments import number_between
 from dprct.custodian.tables import (
     Cells,
     Source,
@@ -70,8 +71,7 @@ class Regressions:
         for option in ("cluster", "weights"):
             if not isinstance(getattr(self, option), str | None):
                 raise ParameterError(f"{option} must be a column, which every table has its own of")
-        if not 0 < self.alpha < 1:
-            raise ParameterError(f"``alpha={self.alpha!r}``; give a number between 0 and 1")
+        number_between("alpha", self.alpha, 0, 1)
         cov_type = covariance_named(self.cov_type, self.cluster)
         check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
         object.__setattr__(self, "cov_type", cov_type)

@@ -24,6 +24,7 @@ from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, water
 from dprct.queries.sums import Clipped
 from dprct.records import dataclass
 from dprct.results.base import LinearResults, checked_alpha
+from dprct.schema.columns import extent_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,10 +57,7 @@ def with_bounds(column: Column) -> Column:
             f"outcome {column.name!r} has no declared missing policy; declare "
             "``missing='never'``, or the admissible codes, such as ``missing=['.']``"
         )
-    if column.bounds is None:
-        ordered = sorted(float(level) for level in column.levels or ())
-        column = replace(column, bounds=(ordered[0], ordered[-1]))
-    return Clipped(column).column
+    return Clipped(replace(column, bounds=extent_of(column))).column
 
 
 def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:

@@ -486,17 +486,6 @@ def _correction(rho: float, alpha: float, size: int) -> float:
     return root(shortfall, low, high, _TOLERANCE) + 2 * _TOLERANCE
 
 
-def worst_coverage(rho: float, c: float, alpha: float = 0.05, size: int = 1) -> float:
-    """Return the smallest coverage of the interval over all V / b^2.
-
-    Examples
-    --------
-    >>> bool(worst_coverage(1.0, 0.0) < 0.95 < worst_coverage(1.0, 0.5))
-    True
-    """
-    return 1 - alpha - _shortfall(c, rho, alpha, _ratios(rho), size)
-
-
 def coverage(ratio: Array, rho: float, c: float, alpha: float = 0.05, size: int = 1) -> Array:
     """Coverage of the interval at each ratio V / b^2.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from dprct.arguments import Checked, distinct_names, one_name
+from dprct.arguments import Checked, distinct_names, number_between, one_name
 from dprct.defaults import TRIM
 from dprct.errors import (
     ColumnError,
@@ -17,7 +17,7 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.estimate.additive.model import AdditiveSpec, clip_of
-from dprct.estimate.cate.model import check_treatment, known_propensity, treatment_code, trim_of
+from dprct.estimate.cate.model import check_treatment, known_propensity, treatment_code
 from dprct.estimate.cate.release import partition, shares_of, sizes_of
 from dprct.lazy import pandas as pd
 from dprct.model import Facts, Spec
@@ -42,6 +42,7 @@ from dprct.published.ebm import (
 from dprct.queries.additive import CodedRows, doubly_robust, residual_ratio
 from dprct.records import dataclass
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes
+from dprct.schema.columns import extent_of
 from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import eager, numbers_of
 
@@ -150,7 +151,8 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
     def target_bound(self, facts: Facts) -> float:
         """Return the range of the second stage's target, to both sides of zero."""
         low, high = self.additive.target(facts).bounds
-        e, trim = self.probability(facts), trim_of(self.trim)
+        e = self.probability(facts)
+        trim = number_between("trim", self.trim, 0, 0.5, ", such as 0.1")
         least = trim if e is None else float(min(e, 1 - e))
         return clip_of(self.clip, (high - low) / least)
 
@@ -407,8 +409,7 @@ class CATE(
         if "propensity" in found:
             e = found["propensity"].at(X)
             if not spec.as_printed:
-                trim = trim_of(spec.trim)
-                e = np.clip(e, trim, 1 - trim)
+                e = np.clip(e, spec.trim, 1 - spec.trim)
         middle: Array | float = low / 2 + high / 2
 
         def mean(*arm: Array) -> Array | float:
@@ -542,10 +543,9 @@ def _bounds(schema: Schema, name: str) -> tuple[float, float]:
             f"feature {name!r} is text or may be missing; DP-EBM shows whether somebody has a "
             "listed level: give numbers with bounds that are never missing, or use ``dprct.CATE``"
         )
-    if column.bounds is not None:
-        return float(column.bounds[0]), float(column.bounds[1])
-    levels = sorted(float(level) for level in column.levels or ())
-    return levels[0], levels[-1]
+    extent = extent_of(column)
+    assert extent is not None  # of a feature that was encoded
+    return extent
 
 
 def _check_learner(learner: str, e: Fraction | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from dprct.arguments import check_choice, checked, given
+from dprct.arguments import check_choice, checked, given, number_between
 from dprct.errors import ParameterError
 from dprct.published.synthetic_control import objective_of, output_scale
 from dprct.records import dataclass
@@ -88,9 +88,8 @@ class ControlError:
         check_choice("perturb", self.perturb, PERTURBED)
         for name in ("n", "T0", "K", "lam", "eps1", "eps2", "sigma", "c", "psi"):
             value = getattr(self, name)
-            optional = name in ("c", "psi") and value is None
-            if not optional and (isinstance(value, bool) or not 0 < value < math.inf):
-                raise ParameterError(f"``{name}={given(value)}``; give a number above 0")
+            if name not in ("c", "psi") or value is not None:
+                number_between(name, value)
         if not 0 <= self.delta < 1 or (self.delta and self.perturb == "output"):
             raise ParameterError(
                 f"``delta={given(self.delta)}``; give a number between 0 and 1 with "
@@ -213,8 +212,7 @@ class ControlError:
         reach, xi, outside
             As for :meth:`closed_form`.
         """
-        if not 0 < xi < 1:
-            raise ParameterError(f"``xi={given(xi)}``; give a number between 0 and 1")
+        number_between("xi", xi, 0, 1)
         if self.printed and outside is not None:
             raise ParameterError(
                 "``outside=`` is for the corrected bound; leave it out with ``printed=True``"

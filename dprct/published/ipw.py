@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from dprct.arguments import Checked, given, numbers_given
+from dprct.arguments import Checked, number_between, numbers_given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
@@ -194,12 +194,10 @@ class PublishedIPWSpec(Spec[Facts]):
             )
         for name in ("norm_bound", "outcome_bound", "weights_epsilon", "effect_epsilon"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ParameterError(f"``{name}={given(value)}``; give a number above 0")
-        if self.trim is not None and not 0 < self.trim < 0.5:
-            raise ParameterError(
-                f"``trim={given(self.trim)}``; give a number between 0 and 0.5, or ``None``"
-            )
+            if value is not None:
+                number_between(name, value)
+        if self.trim is not None:
+            number_between("trim", self.trim, 0, 0.5, ", or ``None``")
         penalty_of(self.lam)
 
     @property

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.arguments import check_choice, checked, numbers_given
+from dprct.arguments import check_choice, checked, number_between, numbers_given
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 from dprct.records import dataclass
@@ -301,10 +301,8 @@ class DPRange:
     ) -> None:
         check_choice("noise_on", noise_on, get_args(NoiseOn))
         for name, value in (("sd", sd), ("v", v)):
-            if not 0 < value < math.inf:
-                raise ParameterError(f"``{name}={value}``; give a finite number above 0")
-        if not 0 < alpha < 1:
-            raise ParameterError(f"``alpha={alpha}``; give a number between 0 and 1 such as 0.05")
+            number_between(name, value)
+        number_between("alpha", alpha, 0, 1, ", such as 0.05")
         if 2 * v / sd >= _MOST_BINS:
             raise ParameterError(
                 f"sd is below v / 2^60, so the range has too many bins; give a v below {v:g} or a "

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
-from dprct.lazy import linalg, special
+from dprct.lazy import special
 from dprct.missing import tagged
 from dprct.records import dataclass
-from dprct.results.covariance import independent
+from dprct.results.covariance import Weighting, least_squares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -199,33 +199,23 @@ def _fits_of_rows(
         raise ParameterError(
             f"outcome {names[0]!r} is missing in every row that has its regressors; leave it out"
         )
-    kept = independent(design)
+    linear, kept = least_squares(design, Y, Weighting.of(None, "aweight", n))
     rank = int(kept.sum())
     if n <= rank:
         raise ParameterError(
             f"outcome {names[0]!r} has {n} complete rows for {rank} coefficients, which leaves "
             "nothing to estimate its residual variance from; use fewer regressors"
         )
-    X = design[:, kept]
-    beta, sigma2 = least_squares(X, Y)
     made = []
-    for j, name in enumerate(names):
+    for y, name, fit in zip(Y.T, names, linear, strict=True):
         family = families[name]
         if family != "gaussian":
-            coefficients = _generalised(X, Y[:, j], name, family)
+            coefficients = _generalised(design[:, kept], y, name, family)
             made.append(OutcomeFit(name, family, kept, coefficients, 1.0, n))
         else:
-            made.append(OutcomeFit(name, family, kept, beta[:, j], float(sigma2[j]), n))
+            sigma2 = float(fit.resid @ fit.resid / fit.df_resid)
+            made.append(OutcomeFit(name, family, kept, fit.beta, sigma2, n))
     return made
-
-
-def least_squares(X: Array, Y: Array) -> tuple[Array, Array]:
-    """Coefficients (k, q) and residual variances ``RSS / (n - k)`` (q,); X has full column rank."""
-    lengths = np.sqrt((X**2).sum(axis=0))
-    Q, R = np.linalg.qr(X / lengths)
-    beta = linalg.solve_triangular(R, Q.T @ Y) / lengths[:, None]
-    residuals = Y - X @ beta
-    return beta, np.asarray((residuals**2).sum(axis=0) / (len(X) - X.shape[1]))
 
 
 def _generalised(X: Array, y: Array, name: str, family: Family) -> Array:

@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from dprct.arguments import check_choice, checked, given
+from dprct.arguments import check_choice, checked, given, number_between
 from dprct.errors import ParameterError
 from dprct.lazy import special
 from dprct.privacy.histograms import smallest
@@ -100,15 +100,10 @@ class SignRisk:
         check_choice("estimand", self.estimand, get_args(Estimand))
         for name in ("n1", "n2", "covariates", "lam", "epsilon", "radius", "weights_epsilon"):
             value = getattr(self, name)
-            absent = name == "weights_epsilon" and value is None
-            if not absent and (isinstance(value, bool) or not 0 < value < math.inf):
-                raise ParameterError(f"``{name}={given(value)}``; give a number above 0")
+            if name != "weights_epsilon" or value is not None:
+                number_between(name, value)
         for name, most in (("delta", 1.0), ("trim", 0.5), ("treated_share", 1.0)):
-            value = getattr(self, name)
-            if not 0 < value < most:
-                raise ParameterError(
-                    f"``{name}={given(value)}``; give a number between 0 and {most:g}"
-                )
+            number_between(name, getattr(self, name), 0, most)
 
     @property
     def weight_sd(self) -> float:
@@ -204,8 +199,7 @@ class SignRisk:
         ParameterError
             If ``at_most`` is no probability, or no number below 10^12 is enough.
         """
-        if not 0 < at_most < 1:
-            raise ParameterError(f"``at_most={given(at_most)}``; give a number between 0 and 1")
+        number_between("at_most", at_most, 0, 1)
         n = self.n1 + self.n2
 
         def enough(rows: int) -> bool:

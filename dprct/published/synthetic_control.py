@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.arguments import Checked, given
+from dprct.arguments import Checked, number_between
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import (
@@ -18,7 +18,6 @@ from dprct.estimate.synthetic_control.panel import (
     Name,
     OfArrays,
     PanelFacts,
-    panel_of,
     scale_of,
 )
 from dprct.lazy import linalg
@@ -291,10 +290,9 @@ class PublishedControlSpec(Spec[PanelFacts]):
             yield lambda: self.penalty(facts)
 
     def _check_numbers(self) -> None:
-        if isinstance(self.split, bool) or not 0 < self.split < 1:
-            raise ParameterError(f"``split={given(self.split)}``; give a share between 0 and 1")
-        if self.c is not None and not 0 < self.c < math.inf:
-            raise ParameterError(f"``c={given(self.c)}``; give a number above 0")
+        number_between("split", self.split, 0, 1)
+        if self.c is not None:
+            number_between("c", self.c)
 
     def penalty(self, facts: PanelFacts) -> float:
         """Return lam, which is ``T0`` in section 8."""
@@ -463,12 +461,7 @@ class SyntheticControl(
         spec = PublishedControlSpec(**options)
         known = self._bind(spec, data, schema, in_memory=True)
         rows = self._table.rows()
-        if panel is None:
-            panel = panel_of(
-                rows, known.schema, outcome=spec.outcome, treated=spec.treated,
-                treatment_time=spec.treatment_time, unit=spec.unit, time=spec.time,
-                donors=spec.donors,
-            )  # fmt: skip
+        panel = self._panel(spec, rows, known.schema, panel)
         self.facts = PanelFacts(known.schema, known.n, panel, panel.target(rows))
         spec.require(self.facts)
 

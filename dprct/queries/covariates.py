@@ -12,7 +12,7 @@ from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.queries.sums import GRID, Clipped
 from dprct.records import dataclass
-from dprct.schema.columns import Column, check_own
+from dprct.schema.columns import Column, check_own, extent_of
 from dprct.schema.tables import numbers_of, text_of
 
 if TYPE_CHECKING:
@@ -55,11 +55,9 @@ class Feature:
     @classmethod
     def value(cls, column: Column) -> Feature:
         """Return the value of a numeric column, whose bounds are the outer levels if need be."""
-        if column.bounds is None and column.levels and not column.is_text:
-            numbers = sorted(float(level) for level in column.levels)
-            column = replace(column, bounds=(numbers[0], numbers[-1]))
-        Clipped(column)  # refuses a column without bounds
-        return cls(column)
+        found = replace(column, bounds=extent_of(column))
+        Clipped(found)  # refuses a column without bounds
+        return cls(found)
 
     @property
     def name(self) -> str:

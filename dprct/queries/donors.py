@@ -20,7 +20,7 @@ from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, solver_error, target_l2
 from dprct.queries.sums import GRID
 from dprct.records import dataclass
-from dprct.schema.columns import check_own
+from dprct.schema.columns import check_own, extent_of
 from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:
@@ -151,21 +151,6 @@ class ChangeScale(Scale):
         return np.asarray((self.T0 * k - before) * (float(self.levels.step) / self.T0))
 
 
-def bounds_of(column: Column) -> tuple[float, float] | None:
-    """Return the public bounds of a predictor; None where neither bounds nor levels are declared.
-
-    Examples
-    --------
-    >>> from dprct.schema import Column
-    >>> bounds_of(Column("urban", levels=(0.0, 1.0)))
-    (0.0, 1.0)
-    """
-    if column.bounds is not None:
-        return float(column.bounds[0]), float(column.bounds[1])
-    levels = [] if column.is_text else sorted(map(float, column.levels or ()))
-    return (levels[0], levels[-1]) if levels else None
-
-
 @dataclass(frozen=True)
 class Predictor:
     """A covariate of units that ridge weights match, next to the outcome before treatment.
@@ -187,7 +172,7 @@ class Predictor:
     @property
     def bounds(self) -> tuple[float, float]:
         """Public bounds: those of the schema, or the extremes of its levels."""
-        found = bounds_of(self.column)
+        found = extent_of(self.column)
         assert found is not None
         return found
 

@@ -17,7 +17,7 @@ from dprct.lazy import special
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import GRID, compact, smallest_integer
 from dprct.records import dataclass
-from dprct.schema.columns import check_own
+from dprct.schema.columns import check_own, extent_of
 from dprct.schema.tables import schema_of
 
 if TYPE_CHECKING:
@@ -533,10 +533,7 @@ def _block(
 
 def _bounded(column: Column) -> Column:
     """Return a numeric covariate with bounds, those of its levels if it has levels."""
-    bounds = column.bounds
-    if bounds is None and column.levels:
-        numbers = sorted(float(level) for level in column.levels)
-        bounds = (numbers[0], numbers[-1])
+    bounds = extent_of(column)
     if bounds is None or not bounds[0] < bounds[1]:
         raise SchemaError(
             f"covariate {column.name!r} has no bounds; declare ``bounds=(low, high)`` from public "

@@ -530,7 +530,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         check_sample(schema, self._public)
         return here
 
-    def _is_coded(self, name: str) -> bool:
+    def is_coded(self, name: str) -> bool:
         """Whether a public column holds other numbers than 0 and 1."""
         values = self._public.get(name)
         if values is None or values.dtype.kind != "f":

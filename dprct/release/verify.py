@@ -195,7 +195,7 @@ def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> Result
         )
         where = "the hash in it"
     else:
-        whole = identical = whole and _sha256(path) == content.get("text_sha256")
+        whole = identical = whole and disk.sha256(path) == content.get("text_sha256")
         where = place.name
     return ResultsVerification(path.name, where, identical, "match" if whole else "differ")
 
@@ -235,7 +235,7 @@ def _held_moments(
         )
     place, certificate = described
     same = whole and certificate.facts.get(DIGEST) == content["digest"]
-    identical = same and _sha256(path) == certificate.file.get("sha256")
+    identical = same and disk.sha256(path) == certificate.file.get("sha256")
     return MomentsVerification(path.name, place.name, identical, "match" if same else "differ")
 
 
@@ -314,7 +314,7 @@ def verify(
 
 def _held(path: Path, place: Path, described: Certificate) -> Verification:
     """Findings in the file itself."""
-    if _sha256(path) == described.file.get("sha256"):
+    if disk.sha256(path) == described.file.get("sha256"):
         return Verification(path.name, place.name, identical=True, values="match")
     if described.values is None:
         return Verification(
@@ -504,10 +504,3 @@ def _certificate(path: Path, given: str | Path | None) -> tuple[Path, Certificat
             f"{place.name!r} is not JSON; give the .certificate.json of a release"
         ) from None
     return place, Certificate.from_dict(content)
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return disk.sha256(path)
-    except OSError as error:
-        raise file_error(error, path, "read") from None

@@ -6,7 +6,6 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
-from dprct.disk import file_error
 from dprct.errors import LedgerError, ParameterError, marked
 from dprct.privacy.accountant import Accountant, ledgers_of_same_data
 from dprct.privacy.ledger import SUFFIX, kept_ledger, ledger_path
@@ -61,7 +60,7 @@ def charged(
     assert guarantee.budget is not None
     assert guarantee.relation is not None
     kept_on_file = accountant.path is not None
-    content = _sha256(schema.source) if kept_on_file and schema.source is not None else None
+    content = disk.sha256(schema.source) if kept_on_file and schema.source is not None else None
     elsewhere = "" if content is None else _charged_elsewhere(schema, accountant)
     accountant.check_writable()
     if unit is None:
@@ -106,7 +105,7 @@ def noted(schema: Schema, guarantee: Guarantee, method: str, noise: NoiseSource)
         return ""
     entry = accountant.note_unprotected(method=method, reason=guarantee.reason)
     if schema.source is not None:
-        accountant.note_content(_sha256(schema.source))
+        accountant.note_content(disk.sha256(schema.source))
     return (
         f"; entry {entry.id} of data set {accountant.dataset_id!r} says that it was made without "
         f"a guarantee; ledger head {accountant.head[:16]}"
@@ -169,7 +168,7 @@ def charged_elsewhere(data: Path, dataset_id: str | None) -> str:
     """Other ledgers next to a data file that were charged for the same content, in words."""
     if not any(data.parent.glob(f"*{SUFFIX}")):
         return ""
-    others = ledgers_of_same_data(data, _sha256(data), dataset_id)
+    others = ledgers_of_same_data(data, disk.sha256(data), dataset_id)
     return " and ".join(f"{one.dataset_id!r} ({one.spent} spent)" for one in others)
 
 
@@ -209,10 +208,3 @@ def _staying_charged(entry_id: str) -> Iterator[None]:
             f"{marked(error)}; entry {entry_id} stays charged, because it was written before the "
             "draw"
         ) from None
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return disk.sha256(path)
-    except OSError as error:
-        raise file_error(error, path, "read") from None

@@ -230,6 +230,20 @@ class Column:
         return bool(_COORDINATE.search(self.name) or _COORDINATE_LABEL.search(self.label))
 
 
+def extent_of(column: Column) -> tuple[float, float] | None:
+    """Bounds of a column of numbers, else its smallest and largest level; None if it has neither.
+
+    Examples
+    --------
+    >>> extent_of(Column("urban", levels=(0.0, 1.0)))
+    (0.0, 1.0)
+    """
+    if column.bounds is not None:
+        return float(column.bounds[0]), float(column.bounds[1])
+    levels = [] if column.is_text else sorted(map(float, column.levels or ()))
+    return (levels[0], levels[-1]) if levels else None
+
+
 def rebounded(column: Column, bounds: tuple[float, float] | None, **changes: Any) -> Column:
     """Column with other bounds or none, without what is declared within its own.
 

@@ -110,7 +110,7 @@ def rehearse(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, plan: 
     """Write what a release would write, without its numbers, and leave nothing."""
     if isinstance(model, ReleaseModel):
         model.rehearse(study.output)
-        if found := [why for table in study.tables for why in table.not_arms(model._is_coded)]:
+        if found := [why for table in study.tables for why in table.not_arms(model.is_coded)]:
             raise StudyError(found[0])
         return
     _check_results(study)

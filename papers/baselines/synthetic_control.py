@@ -18,8 +18,8 @@ from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays, scale_of
 from dprct.estimate.synthetic_control.predictors import asked_of, listed_predictors
 from dprct.privacy.budget import Guarantee
-from dprct.queries.donors import bounds_of
 from dprct.results.base import WATERMARK, Confidential, marked
+from dprct.schema.columns import extent_of
 from dprct.schema.schema import Schema
 from dprct.schema.tables import eager, numbers_of
 
@@ -271,7 +271,7 @@ class Means:
 
     def coordinates(self, schema: Schema) -> tuple[Array, Array]:
         """Return what the private method appends to the pre-periods, without clipping and grid."""
-        bounds = [bounds_of(schema.column(one.column)) for one in self.asked]
+        bounds = [extent_of(schema.column(one.column)) for one in self.asked]
         for one, known in zip(self.asked, bounds, strict=True):
             if known is None:
                 raise SchemaError(

@@ -11,6 +11,8 @@ from scipy import integrate, stats
 
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import (
+    _ratios,
+    _shortfall,
     cdf,
     correction,
     coverage,
@@ -20,8 +22,13 @@ from dprct.estimate.noise_law import (
     tail,
     tail_of_sum,
     widening,
-    worst_coverage,
 )
+
+
+def worst_coverage(rho: float, c: float, alpha: float, size: int = 1) -> float:
+    """The smallest coverage of the interval over all V / b^2."""
+    return 1 - alpha - _shortfall(c, rho, alpha, _ratios(rho), size)
+
 
 SCALES = [
     (1.0, 0.7, 0.4),

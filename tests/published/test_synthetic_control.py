@@ -139,7 +139,7 @@ def test_a_seed_is_a_simulation_and_models_stay() -> None:
     ("options", "words"),
     [
         ({"perturb": "input"}, "allowed: output, objective"),
-        ({"split": 1}, "give a share between 0 and 1"),
+        ({"split": 1}, "give a number between 0 and 1"),
         ({"lam": 0}, "give a number above 0"),
         ({"c": -1}, "give a number above 0"),
     ],

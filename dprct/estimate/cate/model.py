@@ -8,7 +8,14 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dprct.arguments import check_not_named, checked, distinct_names, given, one_name
+from dprct.arguments import (
+    check_not_named,
+    checked,
+    distinct_names,
+    given,
+    number_between,
+    one_name,
+)
 from dprct.assignment.groups import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encoding import encodings
@@ -93,7 +100,7 @@ class CATESpec(ShapesSpec):
         yield self.check_plug_in
         yield lambda: self.check_propensity_model(facts)
         yield lambda: clip_of(self.clip, 1.0)
-        yield lambda: trim_of(self.trim)
+        yield lambda: number_between("trim", self.trim, 0, 0.5, ", such as 0.1")
         yield lambda: self.sizes(facts)
 
     def known(self, facts: Facts) -> Fraction | None:
@@ -147,7 +154,7 @@ class CATESpec(ShapesSpec):
         return LearnerForm(
             self.learner, self.terms(facts), self.sizes(facts), bounds,
             clip_of(self.clip, effect_clip(*bounds)),
-            None if self.learner == "t" else self.known(facts), trim_of(self.trim),
+            None if self.learner == "t" else self.known(facts), self.trim,
             self.propensity_model,
         )  # fmt: skip
 
@@ -419,22 +426,8 @@ def known_propensity(
     return hidden_arms(assignment, order, n).shares[1]
 
 
-def trim_of(trim: object) -> float:
-    """Return eta, by which estimated propensities are kept from 0 and 1."""
-    if isinstance(trim, bool) or not isinstance(trim, (int, float)) or not 0 < trim < 0.5:
-        raise ParameterError(
-            f"``trim={given(trim)}``; give a number between 0 and 0.5, such as 0.1"
-        )
-    return float(trim)
-
-
 def _declared(propensity: object) -> Fraction:
-    number = isinstance(propensity, (int, float, Fraction)) and not isinstance(propensity, bool)
-    if not number or not math.isfinite(propensity) or not 0 < propensity < 1:  # type: ignore[arg-type,operator]
-        raise ParameterError(
-            f"``propensity={given(propensity)}``; give the known probability of treatment, "
-            "between 0 and 1"
-        )
+    number_between("propensity", propensity, 0, 1, ", the known probability of treatment")
     return Fraction(str(propensity))
 
 

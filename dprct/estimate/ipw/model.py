@@ -17,6 +17,7 @@ from dprct.arguments import (
     given,
     is_data,
     listed_names,
+    number_between,
     numbers_given,
     one_name,
 )
@@ -661,31 +662,19 @@ def relation_of(neighbors: object, scheme: Scheme) -> Any:
 
 def scheme_of(estimand: object, trim: object, n: int) -> Scheme:
     """Return estimand and trimming."""
-    if trim is None:
-        trim = propensity_trim(n)
-    if isinstance(trim, bool) or not isinstance(trim, (int, float)) or not 0 < trim < 0.5:
-        raise ParameterError(
-            f"``trim={given(trim)}``; give a number between 0 and 0.5, such as 0.1"
-        )
-    return Scheme(estimand, float(trim))  # type: ignore[arg-type]
+    asked = propensity_trim(n) if trim is None else trim
+    eta = number_between("trim", asked, 0, 0.5, ", such as 0.1")
+    return Scheme(estimand, eta)  # type: ignore[arg-type]
 
 
 def penalty_of(lam: object) -> float | None:
     """Return the penalty; None for the default, which depends on the budget."""
-    if lam is None:
-        return None
-    if isinstance(lam, bool) or not isinstance(lam, (int, float)) or not 0 < lam < float("inf"):
-        raise ParameterError(f"``lam={given(lam)}``; give a number above 0, such as 0.01")
-    return float(lam)
+    return None if lam is None else number_between("lam", lam, more=", such as 0.01")
 
 
 def share_of(share: object) -> float | None:
     """Return the declared share of treated rows."""
-    if share is None:
-        return None
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise ParameterError(f"``treated_share={given(share)}``; give a number between 0 and 1")
-    return float(share)
+    return None if share is None else number_between("treated_share", share, 0, 1)
 
 
 def split_of(split: Real | None, n: int) -> tuple[int, int]:

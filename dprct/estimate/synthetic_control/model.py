@@ -34,7 +34,6 @@ from dprct.estimate.synthetic_control.panel import (
     likely_panels,
     noted_name,
     number,
-    panel_of,
     scale_of,
 )
 from dprct.estimate.synthetic_control.plan import (
@@ -466,12 +465,7 @@ class SyntheticControl(
         )  # fmt: skip
         facts = self._bind(spec, data, schema, in_memory=True)
         rows = self._table.rows()
-        if panel is None:
-            panel = panel_of(
-                rows, facts.schema, outcome=spec.outcome, treated=spec.treated,
-                treatment_time=spec.treatment_time, unit=spec.unit, time=spec.time,
-                donors=spec.donors,
-            )  # fmt: skip
+        panel = self._panel(spec, rows, facts.schema, panel)
         target = None if spec.protect_treated else panel.target(rows)
         asked, extra = asked_of(spec.predictors), None
         read = tuple(one.reader(facts.schema, one.places(panel.times, panel.T0)) for one in asked)

@@ -396,6 +396,17 @@ class OfArrays:
 
     _set_up: Callable[..., None]
 
+    @staticmethod
+    def _panel(spec: Any, rows: Any, schema: Schema, panel: Panel | None) -> Panel:
+        """Panel that a specification finds in a table, if it was not given as arrays."""
+        if panel is not None:
+            return panel
+        return panel_of(
+            rows, schema, outcome=spec.outcome, treated=spec.treated,
+            treatment_time=spec.treatment_time, unit=spec.unit, time=spec.time,
+            donors=spec.donors,
+        )  # fmt: skip
+
     @classmethod
     def from_arrays(
         cls,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from dprct.arguments import given, is_data
 from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.synthetic_control.panel import number
-from dprct.queries.donors import Predictor, bounds_of
+from dprct.queries.donors import Predictor
 from dprct.queries.sums import check_extent
 from dprct.records import dataclass
-from dprct.schema.columns import check_own
+from dprct.schema.columns import check_own, extent_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +65,7 @@ class Asked:
 
     def words(self, schema: Schema) -> str:
         """Return it with its bounds and weight, in words."""
-        bounds = bounds_of(schema.column(self.column))
+        bounds = extent_of(schema.column(self.column))
         assert bounds is not None
         return f"{self.name} ({bounds[0]:g} to {bounds[1]:g}, weight {self.weight:g})"
 
@@ -158,7 +158,7 @@ def check_predictor(schema: Schema, name: str, keys: tuple[str | None, str | Non
     """Refuse a predictor that has no public bounds, or of which too little is declared."""
     column = schema.column(name)
     _check_numbers(column, keys)
-    bounds = bounds_of(column)
+    bounds = extent_of(column)
     if bounds is None:
         raise SchemaError(
             f"predictor {column.name!r} has no bounds; declare ``bounds=(low, high)`` from public "

@@ -13,7 +13,7 @@ import pytest
 
 import dprct
 from dprct.errors import DprctError, FormulaError, LedgerError, ParameterError, SchemaError
-from dprct.estimate.cate.model import known_propensity, trim_of
+from dprct.estimate.cate.model import known_propensity
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 
@@ -344,9 +344,3 @@ def test_contradictions_are_refused(schema):
         known_propensity(schema, 100, "t", 0.5, None)
     with pytest.raises(ParameterError, match="clusters"):
         known_propensity(schema, 100, "t", dprct.Cluster("t", cluster="town"), None)
-
-
-@pytest.mark.parametrize("eta", [0, 0.5, -1, "small", True])
-def test_trimming_stays_inside(eta):
-    with pytest.raises(ParameterError, match=r"between 0 and 0\.5"):
-        trim_of(eta)
