@@ -53,6 +53,7 @@ from dprct.study.draft import implied as suggested
 from dprct.study.header_plan import combinations, header_plan
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.offer import Offer, offered, refuse_unpromised, written_again
+from dprct.study.package import check_package_of
 from dprct.study.protect import check_places
 from dprct.study.ready import FactsOfFile, facts_of_file
 from dprct.study.release_section import release_from
@@ -466,6 +467,7 @@ class Desk:
             refuse_unpromised(study, accepted=accept_no_guarantee)
             check_places(study)
             found = offered(study, after_reading=self._note_read)
+            check_package_of(study)
             found.check()
             self._offer = (found.sha256, found)
             return self._told_offer(*self._offer)

@@ -10,10 +10,11 @@ import typer
 
 from dprct import disk
 from dprct.cli.options import StudyFile
-from dprct.cli.protect import protect
+from dprct.cli.protect import files_judged, released
 from dprct.cli.show import check_page, complain, say, working
 from dprct.disk import atomic_write
 from dprct.errors import FileError
+from dprct.release.writing import drafts_beside
 
 if TYPE_CHECKING:
     from dprct.study.package import Contents
@@ -74,7 +75,7 @@ def package(
         hashes = [offer.sha256 if approved else None for offer in offers]
     for number, (one, sha256) in enumerate(zip(todo, hashes, strict=True)):
         with saying_what_was_made(todo[:number]):
-            protect(one.path, yes=yes, approved=sha256)
+            released(one, files_judged(one, None), yes=yes, approved=sha256)
     with working("packing"):
         for held in contents.held:
             check_places(held.study)
@@ -117,6 +118,8 @@ def _check_custodian(page: Path, contents: Contents) -> None:
     if page.is_symlink():
         raise FileError(f"{page.name!r} is a link; give another name")
     check_page(page, CUSTODIAN_KIND)
+    with drafts_beside(page) as place:  # it is written after the charge
+        (place / page.name).touch()
 
 
 def _write_custodian(study: Study, found: list[Verdict], contents: Contents, page: Path) -> None:

@@ -16,6 +16,8 @@ from dprct.errors import ConfirmationError, ParameterError
 _PLAN = 16  # lines; with the results a screen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dprct.study.study import Study
 
 
@@ -57,12 +59,12 @@ def protect(
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     with working("reading"):  # a sign of life before anything large is loaded
-        from dprct.study.offer import offered, refuse_unpromised, written_again
-        from dprct.study.protect import check_places
+        from dprct.study.offer import refuse_unpromised, written_again
+        from dprct.study.package import check_package_of
         from dprct.study.ready import study_of
 
         study = study_of(study_file, output)
-        files = _do_files(study, do)
+        files = files_judged(study, do)
     if resume is not None:
         with working("resuming"):
             made = written_again(study, resume, approved, files)
@@ -72,9 +74,27 @@ def protect(
             say("Its rows are a fresh draw from the release that the entry paid for.")
         return
     refuse_unpromised(study, accepted=accept_no_guarantee)
+    released(study, files, yes=yes, approved=approved, before=check_package_of, long=long)
+
+
+def released(
+    study: Study,
+    files: tuple[Path, ...],
+    *,
+    yes: bool,
+    approved: str | None,
+    before: Callable[[Study], None] | None = None,
+    long: bool = False,
+) -> None:
+    """Read, plan, ask and release; what ``before`` refuses is refused before the question."""
+    from dprct.study.offer import offered
+    from dprct.study.protect import check_places
+
     with working("reading"):
         check_places(study)
         offer = offered(study, approved)
+        if before is not None:
+            before(study)
     say_plan(offer.plan, None if long else _PLAN)
     say_same_data(study)
     offer.check()
@@ -107,7 +127,7 @@ def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:
         say(f"wrote {path}")
 
 
-def _do_files(study: Study, do: list[Path] | None) -> tuple[Path, ...]:
+def files_judged(study: Study, do: list[Path] | None) -> tuple[Path, ...]:
     """Do-files whose regressions are judged; they are read before anything is charged."""
     from dprct.study.data_sets import others_of
     from dprct.study.verdicts import of_study

@@ -601,7 +601,15 @@ def values_of(schema: Schema, frame: Frame, name: str) -> NDArray[Any]:
     A copy, so that nobody who keeps it keeps the frame with all of its columns.
     """
     if schema.column(name).is_text:
-        return text_of(frame, name)
+        texts = text_of(frame, name)
+        try:
+            "".join(texts).encode()
+        except (TypeError, UnicodeEncodeError):
+            raise SchemaError(
+                f"column {name!r} is public and holds text in no known encoding, which only .dta "
+                "files can keep; correct it in Stata (unicode translate), or withhold or drop it"
+            ) from None
+        return texts
     values, codes = numbers_of(frame, name)
     gone, found = codes >= 0, values.copy()
     found[gone] = tagged(codes[gone])

@@ -203,19 +203,27 @@ def rehearse(schema: Schema, path: Path, rows: int = 0) -> None:
     with drafts_beside(path) as place:
         draft = place / path.name
         write_dta(pd.DataFrame({name: [] for name in schema.names}), schema, draft)
-        width = sum(_bytes_of(column.type) for column in schema.columns)
-        with draft.open("ab") as file:
-            _fill(file, rows * width)
+        reserve(draft, bytes_of(schema, rows))
         others = (*certificate_paths(path), *(companion(path, name) for name in COMPANIONS))
         for other in others:
             (place / other.name).touch()
 
 
-def _bytes_of(storage: str) -> int:
-    """Return the bytes of a value of a storage type of Stata."""
+def bytes_of(schema: Schema, rows: int) -> int:
+    """Bytes of so many rows of a Stata file, apart from the texts of its strL columns."""
+    return rows * sum(_width(column.type) for column in schema.columns)
+
+
+def _width(storage: str) -> int:
     fixed = {"byte": 1, "int": 2, "long": 4, "float": 4, "double": 8}
     digits = storage.removeprefix("str")
     return fixed.get(storage, int(digits) if digits.isdecimal() else 8)
+
+
+def reserve(path: Path, size: int) -> None:
+    """Make a file longer by so many bytes, for which there must be room on the disk."""
+    with path.open("ab") as file:
+        _fill(file, size)
 
 
 def _fill(file: IO[bytes], size: int) -> None:

@@ -23,7 +23,14 @@ from dprct.formula import parse
 from dprct.plots import Labels
 from dprct.records import dataclass
 from dprct.results.base import Provenance, binned_notes, provenance, table_given, void_notes
-from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
+from dprct.results.itt_estimates import (
+    Estimated,
+    Inference,
+    Regressions,
+    estimated,
+    refuse_sizes,
+    refuse_twice,
+)
 from dprct.results.multiple_testing import RESAMPLED, Adjust, Grouping, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
 from dprct.results.tables import Cell, Column, Estimate, Part, Row, Table, style_named
@@ -281,10 +288,7 @@ def itt_table(
     shape = style_named(style)
     outcome_labels = _labels("outcomes", outcomes, schema)
     arm_labels = _labels("arms", arms, schema)
-    if adjust in RESAMPLED and family_sizes:
-        raise ParameterError(
-            f"``adjust={adjust!r}`` resamples the hypotheses that are here; leave out family_sizes"
-        )
+    refuse_sizes(adjust, family_sizes)
     regressions = Regressions.of(
         data,
         schema,
@@ -414,8 +418,7 @@ def _labels(
         raise ParameterError(f"``{option}={named!r}``; give a list of at least one column")
     if isinstance(named, Mapping):
         return dict(named)
-    if len(set(named)) < len(named):
-        raise ParameterError(f"{option} name a column twice; name each once")
+    refuse_twice(option, named)
     return {name: Labels(schema).of(name) for name in named}
 
 

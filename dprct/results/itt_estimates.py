@@ -79,9 +79,7 @@ def assignment_of(
     >>> assignment_of(pd.DataFrame({"a": [1, 0, 0], "b": [0, 1, 0]}), ["a", "b"]).control.tolist()
     [False, False, True]
     """
-    names = [*arms, *([control] if control is not None else [])]
-    if len(set(names)) < len(names):
-        raise ParameterError(f"arms {names} name a column twice; name each once")
+    names = _groups(arms, control)
     known = np.ones(len(frame), bool)
     for name in names:
         known &= ~is_missing(frame[name])
@@ -90,6 +88,53 @@ def assignment_of(
     members = inside[:, : len(arms)]
     alone = known & ~members.any(axis=1) if control is None else inside[:, -1]
     return Assignment(tuple(arms), members, alone)
+
+
+def _groups(arms: Sequence[str], control: str | None) -> list[str]:
+    """Return the columns of the arms and of the control group, each named once."""
+    names = [*arms, *([control] if control is not None else [])]
+    if len(set(names)) < len(names):
+        raise ParameterError(f"arms {names} name a column twice; name each once")
+    return names
+
+
+def refuse_twice(option: str, named: Sequence[str]) -> None:
+    """Refuse a column that an option names twice."""
+    if len(set(named)) < len(named):
+        raise ParameterError(f"{option} name a column twice; name each once")
+
+
+def refuse_sizes(adjust: str | None, family_sizes: Mapping[str, int] | None) -> None:
+    """Refuse sizes of families where the hypotheses that are here are resampled."""
+    if adjust in RESAMPLED and family_sizes:
+        raise ParameterError(
+            f"``adjust={adjust!r}`` resamples the hypotheses that are here; leave out family_sizes"
+        )
+
+
+def covariates_apart(
+    outcomes: Sequence[str],
+    arms: Sequence[str],
+    control: str | None,
+    panels: Mapping[str, str],
+    blocks: Sequence[str],
+) -> list[str]:
+    """Return the columns of the right-hand sides, after no outcome was found among them.
+
+    Examples
+    --------
+    >>> covariates_apart(["y"], ["t"], None, panels_of(["t"], {"": ["age"]}, []), [])
+    ['t', 'age']
+    """
+    groups = _groups(arms, control)
+    for name in outcomes:
+        if name in (*groups, *blocks):
+            raise ParameterError(f"outcome {name!r} is also an arm or a block; leave it in one")
+    named = [name for side in panels.values() for name in parse(f"~ {side}", functions=True).names]
+    for name in outcomes:
+        if name in named:
+            raise ParameterError(f"outcome {name!r} is also a covariate; leave it in one")
+    return named
 
 
 def _indicator(name: str, column: pd.Series[float]) -> Mask:
@@ -217,16 +262,8 @@ class Regressions:
         one_sample: bool,
     ) -> Regressions:
         """Take the columns that are needed, and check who was assigned to what."""
-        for name in outcomes:
-            if name in (*arms, *blocks, control):
-                raise ParameterError(f"outcome {name!r} is also an arm or a block; leave it in one")
         panels = panels_of(arms, covariates, blocks)
-        named = [
-            name for side in panels.values() for name in parse(f"~ {side}", functions=True).names
-        ]
-        for name in outcomes:
-            if name in named:
-                raise ParameterError(f"outcome {name!r} is also a covariate; leave it in one")
+        named = covariates_apart(outcomes, arms, control, panels, blocks)
         given = [name for name in (control, groups, weights) if isinstance(name, str)]
         frame = columns_of(data, [*outcomes, *arms, *blocks, *named, *given])
         return cls(

@@ -164,7 +164,13 @@ class TableSpec:
     def check(self) -> None:
         """Refuse what no data could be given for."""
         from dprct.results.covariance import check_weights_type
-        from dprct.results.itt_estimates import Inference
+        from dprct.results.itt_estimates import (
+            Inference,
+            covariates_apart,
+            panels_of,
+            refuse_sizes,
+            refuse_twice,
+        )
         from dprct.results.multiple_testing import FEWEST_DRAWS, families_of
         from dprct.results.ols import covariance_named
         from dprct.results.tables import style_named
@@ -187,6 +193,10 @@ class TableSpec:
         check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
         families_of(self.families, self.outcomes, self.arms, self.family_sizes or None)  # type: ignore[arg-type]
         self.columns()
+        refuse_twice("outcomes", self.outcomes)
+        refuse_sizes(self.adjust, self.family_sizes)
+        panels = panels_of(self.arms, self.covariates, self.blocks)
+        covariates_apart(self.outcomes, self.arms, self.control, panels, self.blocks)
 
     def made(
         self, data: pd.DataFrame, schema: Schema, guarantee: Guarantee | None = None

@@ -26,7 +26,14 @@ from dprct.io import read
 from dprct.io.stata import write_dta
 from dprct.privacy.accountant import find_ledger
 from dprct.records import dataclass
-from dprct.release.writing import certificate_paths, certificate_texts, check_free_of_case
+from dprct.release.writing import (
+    bytes_of,
+    certificate_paths,
+    certificate_texts,
+    check_free_of_case,
+    drafts_beside,
+    reserve,
+)
 from dprct.schema.schema import Schema
 from dprct.study.added_do_files import (
     comment,
@@ -72,7 +79,7 @@ from dprct.study.package_page import (
 from dprct.study.protect import identity_of, protected_certificate, released_file, texts_beside
 from dprct.study.published_numbers import beside_released, published_numbers
 from dprct.study.readme import PackageNote
-from dprct.study.ready import read_header
+from dprct.study.ready import header_and_rows, read_header
 from dprct.study.verdicts import of_moments, of_table, summary
 
 if TYPE_CHECKING:
@@ -91,6 +98,8 @@ READ_OFF, ESTIMATES = "run.py", "estimates.do"
 _OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, RUN, REPORT, READ_OFF, ESTIMATES)
 _OTHER_PROFILE = "dprct_profile.do"
 _MOST_SHOWN = 20
+_ROOM = 2**20
+"""Bytes of documents and programs that a package adds: the room that is tried."""
 _EXPANDED = frozenset('"`$')
 """What Stata expands in a name, and what ends one."""
 
@@ -203,9 +212,8 @@ def _held(study: Study, root: Path, headers: Mapping[Path, Sequence[str]], *, fi
 
 def _check_names(held: Sequence[Held], folder: Folder) -> str:
     """Return the name of the profile, after the names of all files were found to be free."""
-    taken = {name.casefold() for name in folder.copied}
-    profile = PROFILE if PROFILE not in taken else _OTHER_PROFILE
-    own = [*_OWN, profile]
+    copied = {name.casefold() for name in folder.copied}
+    profile = PROFILE if PROFILE not in copied else _OTHER_PROFILE
     for one in held:
         for place in (one.place, *one.parts):
             if _EXPANDED & set(place):
@@ -213,8 +221,13 @@ def _check_names(held: Sequence[Held], folder: Folder) -> str:
                     f"{place!r} has a quote, a backtick or a dollar in its name, which Stata does "
                     "not take as it is; rename the confidential file, and the place in the do-files"
                 )
-            own += [place, *(path.as_posix() for path in certificate_paths(Path(place)))]
-        own += [name for name in one.papers if name not in _OWN]
+    own = _own_names(held, profile)
+    folders = {
+        parent.as_posix()
+        for name in (*copied, *(name.casefold() for name in own))
+        for parent in PurePosixPath(name).parents
+    }
+    taken = {*copied, *folders}
     for name in own:
         if name.casefold() in taken:
             raise FileError(
@@ -222,7 +235,22 @@ def _check_names(held: Sequence[Held], folder: Folder) -> str:
                 "for its own file; give it another name"
             )
         taken.add(name.casefold())
+    if both := sorted(name for name in folder.copied if name.casefold() in folders):
+        raise FileError(
+            f"{both[0]!r} of the folder {folder.root.name!r} has the name of a folder that the "
+            "package needs; give it another name"
+        )
     return profile
+
+
+def _own_names(held: Sequence[Held], profile: str) -> list[str]:
+    """Return the files of a package that are not copied: those of each data set, then the rest."""
+    own = [*_OWN, profile]
+    for one in held:
+        for place in (one.place, *one.parts):
+            own += [place, *(path.as_posix() for path in certificate_paths(Path(place)))]
+        own += [name for name in one.papers if name not in _OWN]
+    return own
 
 
 def _check_within(place: Path, home: Path, what: str) -> None:
@@ -764,4 +792,31 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
         path = study.path.parent / study.package.published
         own[path.name] = disk.content(path, disk.MOST_JSON).decode("utf-8", "replace")
     check_no_rows(contents.folder, tables, own)
+    _rehearse(contents)
     return contents
+
+
+def _rehearse(contents: Contents) -> None:
+    """Write files of the names of a package and of about its size, and leave nothing."""
+    folder, held = contents.folder, contents.held
+    size = sum((folder.root / name).lstat().st_size for name in folder.copied)
+    for one in held:
+        if one.study.makes_file:
+            schema, rows = header_and_rows(one.study)
+            size += bytes_of(schema, rows or 0)
+    with drafts_beside(contents.target) as place:
+        (place / contents.target.name).mkdir()
+        for name in (*folder.copied, *_own_names(held, contents.profile)):
+            path = place / "new" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        reserve(place / "new" / REPORT, size + _ROOM)
+
+
+def check_package_of(study: Study) -> None:
+    """Refuse before a release what ``dprct package`` would refuse after it, if the study has one.
+
+    Nothing is written or charged.
+    """
+    if study.package is not None and study.package.folder is not None:
+        check_package(study)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
 from dprct.arguments import spelled_out
-from dprct.certificate.certificate import Certificate
+from dprct.certificate.certificate import Certificate, PermittedDifference
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
 from dprct.errors import DprctError, DprctWarning, FileError, StudyError, marked
@@ -48,6 +48,7 @@ from dprct.study.ready import (
     bound_model,
     confidential,
     declared_separate,
+    facts_of_file,
     ledger,
     of_several,
     planned,
@@ -204,8 +205,13 @@ def written_files(
             worth = [one.worth() for one in found]
             made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
         plain = made.certificate()
-        facts = {**plain.facts, **_facts_of(study)}
-        made = replace(made, issued=replace(plain, study=identity_of(study), facts=facts))
+        signed = replace(
+            plain,
+            study=identity_of(study),
+            facts={**plain.facts, **_facts_of(study)},
+            differences=(*plain.differences, *_added(study, made.schema)),
+        )
+        made = replace(made, issued=signed)
         with writing_at(study.output):
             as_text = place_as_text(study)
             if as_text is not None:
@@ -232,6 +238,17 @@ def written_files(
     document, text = results_document(method, made, model, plan)
     write_results(document, text, study.output, also)
     return (study.output, text_path(study.output), *also)
+
+
+def _added(study: Study, released: Schema) -> Iterator[PermittedDifference]:
+    """Yield the columns that the file of the data does not have, as differences from it."""
+    if not (study.derived or study.prepare):
+        return
+    there = facts_of_file(study.data, study.names).schema.names
+    for name in released.names:
+        if name not in there:
+            how = f"is {study.derived[name]}" if name in study.derived else "comes of [[prepare]]"
+            yield PermittedDifference("variables", name, f"made by the study: it {how}")
 
 
 def _facts_of(study: Study) -> dict[str, str]:

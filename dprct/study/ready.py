@@ -246,6 +246,9 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
         return found
     spec = study.release if total is None else total
     budget = Budget(spec.epsilon, spec.delta) if cost is None or total is not None else cost
+    if found is None:  # so that no ledger is begun for a charge that it would refuse
+        trial = Accountant(budget.epsilon, budget.delta, relation=study.relation)
+        rehearse_charge(study, trial, cost)
     made = Accountant.open(
         ledger_path(study.data, study.dataset_id),
         dataset_id=study.dataset_id,
@@ -311,9 +314,10 @@ def unaffordable(study: Study) -> list[str]:
     return []
 
 
-def rehearse_charge(study: Study, accountant: Accountant) -> None:
-    """Refuse a release that the ledger would refuse; nothing is charged."""
-    asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
+def rehearse_charge(study: Study, accountant: Accountant, cost: Budget | None = None) -> None:
+    """Refuse a release that the ledger would refuse, by default at its full budget; free."""
+    asked = Budget(study.release.epsilon, study.release.delta) if cost is None else cost
+    unit = study.protected
     # the ledger of a study adds up claims, so that the claim is all that it asks of a charge
     accountant.rehearse(
         Charge.of(asked),

@@ -19,7 +19,7 @@ from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
 from dprct.study.approval import approval_of
 from dprct.study.offer import offered, written_again
-from dprct.study.package import check_package, write_package
+from dprct.study.package import check_package, check_package_of, write_package
 from dprct.study.protect import check_places, released_file
 from dprct.study.ready import all_open_points, bound_model, study_of
 from dprct.study.several_studies import rehearsed, resumed, saying_what_was_made, to_be_made
@@ -114,6 +114,7 @@ def study_protect(
     else:
         check_places(study)
         offer = offered(study, approved)
+        check_package_of(study)
         offer.check()
         made = offer.taken(
             again="protect(study, resume = ENTRY), by the entry that ledger(study) shows"
