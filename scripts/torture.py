@@ -323,6 +323,7 @@ def forked_act(act: Callable[[], object], before: Callable[[], None] | None = No
         quiet = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(quiet, stream)
+        resource.setrlimit(resource.RLIMIT_CPU, (3 * _HANG, 3 * _HANG))
         if before is not None:
             before()
         act()
@@ -625,12 +626,16 @@ def forked(study: Path, *words: str, before: Callable[[], None] | None = None) -
 
 
 def end_of(process: int) -> int:
-    """Wait for a process; return its exit code, below 0 for a signal; kill what hangs."""
-    deadline = time.monotonic() + _HANG * 3
+    """Wait for a process; return its exit code, below 0 for a signal; kill what hangs.
+
+    Where others work on the machine, it may wait longer than a limit on its processor time says.
+    """
+    deadline = time.monotonic() + 30 * _HANG
     while time.monotonic() < deadline:
         found, status = os.waitpid(process, os.WNOHANG)
         if found:
-            return os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)
+            return 97 if code == -signal.SIGXCPU else code
         time.sleep(0.002)
     os.kill(process, signal.SIGKILL)
     os.waitpid(process, 0)

@@ -177,6 +177,12 @@ def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterat
     except DprctError as error:
         if cost is None:
             raise
+        if not study.promises:
+            raise FileError(
+                f"{marked(error)}; the budget of the covariates is charged, and "
+                f"{study.release.method} cannot be resumed; correct that, and protect again, which "
+                "charges it again"
+            ) from None
         raise FileError(
             f"{marked(error)}; the budget is charged, and the released numbers are kept in the "
             f"folder {study.dataset_id}.ledger.released next to the data: correct that, and go on "
