@@ -164,6 +164,12 @@ def test_columns_that_the_file_lacks_are_named_with_a_hint() -> None:
         ({"covariates": ["__import__('os')"]}, "[[table]]"),
         ({"covariates": {}}, "covariates"),
         ({"covariates": ["{x}"]}, "[[table]]"),
+        ({"arms": ["a"], "control": "a"}, "name a column twice"),
+        ({"arms": ["a", "y"]}, "'y' is also an arm"),
+        ({"outcomes": ["y", "y"]}, "outcomes name a column twice"),
+        ({"covariates": ["age", "log(y)"]}, "'y' is also a covariate"),
+        ({"blocks": ["y"]}, "'y' is also an arm or a block"),
+        ({"adjust": "romano-wolf", "family_sizes": {"all": 9}}, "leave out family_sizes"),
     ],
 )  # fmt: skip
 def test_what_no_data_could_be_given_for_is_refused_at_once(
@@ -196,8 +202,6 @@ def test_a_section_says_its_number() -> None:
     ("keys", "change", "words"),
     [
         ({}, {"b": 1.0}, "arms 'a' and 'b' overlap"),
-        ({"arms": ["a"], "control": "a"}, {}, "name a column twice"),
-        ({"arms": ["a", "y"]}, {}, "also an arm"),
         ({"arms": ["a", "age"]}, {}, "'age' holds numbers other than 0 and 1"),
         ({"control": "empty"}, {"empty": 0.0}, "control group is empty"),
         ({"arms": ["a", "empty"]}, {"empty": 0.0}, "arm 'empty' is empty"),
