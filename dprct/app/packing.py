@@ -17,11 +17,10 @@ from dprct.study.package import (
     cautions,
     check_package,
     package_folder,
-    packed,
     said,
     write_package,
 )
-from dprct.study.package_checks import checked_releases
+from dprct.study.package_checks import checked_package
 from dprct.study.protect import check_places
 from dprct.study.several_studies import to_be_made
 
@@ -29,11 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dprct.study.package_checks import CheckedRelease
     from dprct.study.study import Study
 
 _MOST_FOLDERS = 6
-_MOST_NUMBERS = 20
 _NOT_THEIRS = ("_package", ".released")
 
 
@@ -152,21 +149,5 @@ def packaged(study: Study) -> dict[str, Any]:
 
 def verified_package(study: Study) -> dict[str, Any]:
     """What ``dprct verify FOLDER`` says of the package."""
-    folder = package_folder(study)
-    found = packed(folder)
-    if found.changed is not None:
-        said = f"{folder.name!r} is not the package as it was written{found.changed}"
-        return {"ok": False, "lines": [said]}
-    checked = checked_releases(found, _ledger(study))
-    first = f"every file of {folder.name} is as it was written"
-    return {
-        "ok": all(checked),
-        "lines": [first, *(line for one in checked for line in _lines(one))],
-    }
-
-
-def _lines(one: CheckedRelease) -> Iterator[str]:
-    yield from str(one.found).splitlines()
-    if one.compared is not None:
-        yield str(one.compared)
-        yield from (str(wrong) for wrong in one.compared.wrong[:_MOST_NUMBERS])
+    found = checked_package(package_folder(study), _ledger(study))
+    return {"ok": bool(found), "lines": str(found).splitlines()}

@@ -44,6 +44,7 @@ def check(
     are ledgers next to it, to see whether one of them was charged for the same data.
     """
     with working("reading"):  # a sign of life before anything large is loaded
+        from dprct.study.data_sets import judged
         from dprct.study.ready import all_open_points, study_of
 
         study = study_of(study_file)
@@ -56,11 +57,11 @@ def check(
         points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
         say(points if problems else "complete: nothing is open; next: dprct plan")
     with working("judging the do-files"):
-        found = _judged(study, files, any_open=bool(problems)) if files else []
+        found = judged(study, files, any_open=bool(problems)) if files else []
         more = _more(study, files, found) if found and not problems else []
     if as_json:
-        judged = None if found is None else [one.to_dict() for one in found]
-        document = {"open": problems, "regressions": judged, "declare": more}
+        verdicts = None if found is None else [one.to_dict() for one in found]
+        document = {"open": problems, "regressions": verdicts, "declare": more}
         say(json.dumps(document, indent=2))
     elif found is None:
         say("the regressions of the do-files are judged once that is closed")
@@ -70,21 +71,6 @@ def check(
             say(line)
     if problems:
         raise typer.Exit(1)
-
-
-def _judged(study: Study, files: Sequence[Path], *, any_open: bool) -> list[Verdict] | None:
-    """Return the verdicts on do-files; None where open points keep these from being judged."""
-    from dprct.errors import DprctError
-    from dprct.study.data_sets import planned_verdicts
-    from dprct.study.do_files import read_do
-
-    try:
-        return planned_verdicts(study, files)
-    except DprctError:
-        if not any_open:
-            raise
-        read_do(files)  # a do-file that is not there is no open point
-        return None
 
 
 def _more(study: Study, files: Sequence[Path], found: Sequence[Verdict]) -> list[str]:

@@ -100,16 +100,14 @@ def verify(
 
 def _verify_package(folder: Path, ledger: Path | None, *, as_json: bool) -> None:
     """Check every file of a package, its releases, and the numbers that it promises."""
-    from dprct.study.package import packed
-    from dprct.study.package_checks import checked_releases
+    from dprct.study.package_checks import checked_package
 
-    folder = folder if folder.name else folder.absolute()  # of "." there is no name to print
     with working("verifying"):
-        found = packed(folder)
-        if found.changed is not None:
-            complain(f"{folder.name!r} is not the package as it was written{found.changed}", "red")
-            raise typer.Exit(1)
-        checked = checked_releases(found, ledger)
+        found = checked_package(folder, ledger)
+    if found.changed is not None:
+        complain(str(found), "red")
+        raise typer.Exit(1)
+    checked = found.releases
     if as_json:
         documents = [
             {**one.found.to_dict(), "regressions": [row.to_dict() for row in one.verdicts]}
@@ -122,7 +120,7 @@ def _verify_package(folder: Path, ledger: Path | None, *, as_json: bool) -> None
     for one in checked:
         if one.compared is not None:
             _complain_of(one.compared)
-    if not all(checked):
+    if not found:
         raise typer.Exit(1)
 
 

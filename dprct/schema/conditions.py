@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import FormulaError
-from dprct.schema.expressions import CONDITION, computed, names_in, parse, tree_of, values_in
+from dprct.schema.expressions import (
+    CONDITION,
+    computed,
+    names_in,
+    parse,
+    tree_of,
+    values_in,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -29,7 +37,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"""(?P<text>"[^"\n]*"|'[^'\n]*')|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
-    r"|(?P<missing>\.[a-z]?(?!\w))|(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)|(?P<operator>[!~]=|[<>=]=|&&|\|\||.)",
+    r"|(?P<missing>\.[a-z]?(?!\w))|(?P<quoted>`[^`\n]+`)|(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)|(?P<operator>[!~]=|[<>=]=|&&|\|\||.)",
     re.DOTALL,
 )
 _WORDS = {"&": " and ", "&&": " and ", "|": " or ", "||": " or ", "!": "~", "~=": "!="}
@@ -42,7 +50,8 @@ def condition(text: str, what: str = "where") -> str:
     """Return a condition as it is spelled here, of one that is spelled as here or as in Stata.
 
     ``&`` and ``|`` are ``and`` and ``or``, ``!`` and ``~`` are ``not`` of what stands next to them,
-    ``.`` is what is missing, and ``inlist()`` and ``inrange()`` are written out.
+    ``.`` is what is missing, and ``inlist()`` and ``inrange()`` are written out; R's ``is.na()``
+    is ``missing()``.  A name with blanks or signs stands in backquotes.
 
     Examples
     --------
@@ -50,13 +59,20 @@ def condition(text: str, what: str = "where") -> str:
     'female == 1 and (not (region <= 3 or late))'
     >>> condition('wage < . & inlist(region, 1, 2) & name != ""')
     'not missing(wage) and (region == 1 or region == 2) and (not missing(name))'
+    >>> condition("!is.na(wage) & `years at school` > 9")
+    'not missing(wage) and `years at school` > 9'
     """
     try:
         tree = _Read(what, text).visit(tree_of(_in_python(text)))
-        words = ast.unparse(tree)
+        words = written(tree)
     except FormulaError:
         raise
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        if "%in%" in text:
+            raise FormulaError(
+                f"``{what}={text!r}`` has ``%in%``; write ``inlist(x, 1, 3)`` for "
+                "``x %in% c(1, 3)``"
+            ) from None
         if re.search(r"(?<![<>=!~])=(?!=)", re.sub(r"\"[^\"]*\"|'[^']*'", "", text)):
             raise FormulaError(
                 f"``{what}={text!r}`` is not an expression: one ``=`` compares nothing; write "
@@ -76,6 +92,8 @@ def _in_python(text: str) -> str:
         kind, word = token.lastgroup, token[0]
         if kind == "missing":
             word = f" {_NONE}{word[1:]} "
+        elif word == "is.na":
+            word = "missing"
         found.append(_WORDS.get(word, word) if kind == "operator" else word)
     return "".join(found)
 
@@ -191,12 +209,12 @@ def _in_signs(node: ast.expr, missing: str) -> str:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return f"!({_in_signs(node.operand, missing)})"
     if _asks(node):
-        return f"{missing}({ast.unparse(node.args[0])})"  # type: ignore[attr-defined]
+        return f"{missing}({written(node.args[0])})"  # type: ignore[attr-defined]
     if isinstance(node, ast.Compare) and _is_text(node.comparators[0]):
         sign = "==" if isinstance(node.ops[0], ast.Eq) else "!="
         said = json.dumps(node.comparators[0].value, ensure_ascii=False)  # type: ignore[attr-defined]
-        return f"{ast.unparse(node.left)} {sign} {said}"
-    return ast.unparse(node).replace("**", "^")
+        return f"{written(node.left)} {sign} {said}"
+    return written(node).replace("**", "^")
 
 
 def columns_asked(text: str) -> tuple[set[str], set[str]]:
@@ -267,7 +285,7 @@ def divided_by(text: str, public: Collection[str]) -> tuple[str | None, str | No
     parts = _parts(parse(text, "where", CONDITION))
     known = [part for part in parts if names_in(part) <= {*public}]
     others = [part for part in parts if part not in known]
-    inner, outer = (ast.unparse(_all(part)) if part else None for part in (known, others))
+    inner, outer = (written(_all(part)) if part else None for part in (known, others))
     return inner, outer
 
 
@@ -296,8 +314,8 @@ def reduced(text: str, there: Collection[str]) -> str | None:
     left = _folded(parse(text, "where", CONDITION), set(there))
     if isinstance(left, bool):
         return "" if left else None
-    parts = sorted({ast.unparse(part): part for part in _parts(left)}.items())
-    return ast.unparse(_all([part for _, part in parts]))
+    parts = sorted({written(part): part for part in _parts(left)}.items())
+    return written(_all([part for _, part in parts]))
 
 
 def parts_of(text: str) -> list[str]:
@@ -308,7 +326,7 @@ def parts_of(text: str) -> list[str]:
     >>> parts_of("female == 1 and (age > 9 or late)")
     ['female == 1', 'age > 9 or late']
     """
-    return [ast.unparse(part) for part in _parts(parse(text, "where", CONDITION))]
+    return [written(part) for part in _parts(parse(text, "where", CONDITION))]
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
@@ -339,7 +357,7 @@ def _folded(node: ast.expr, there: set[str]) -> ast.expr | bool:
             else:
                 parts.append(part)
         return both if not parts else _all(parts) if both else _any(parts)
-    return node if names_in(node) else bool(meets(ast.unparse(node), {}, 1)[0])
+    return node if names_in(node) else bool(meets(written(node), {}, 1)[0])
 
 
 def as_in_stata(text: str, never: Collection[str]) -> str | None:
@@ -356,7 +374,7 @@ def as_in_stata(text: str, never: Collection[str]) -> str | None:
     'not (age == 9 and (not missing(age)) or missing(age))'
     """
     found = _spelled_out(parse(text, "where", CONDITION), set(never), inside=False)
-    return None if found is None else ast.unparse(found)
+    return None if found is None else written(found)
 
 
 def _spelled_out(node: ast.expr, never: set[str], *, inside: bool) -> ast.expr | None:

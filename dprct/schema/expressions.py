@@ -11,6 +11,7 @@ nothing is handed to Python.  Evaluation is total: what is undefined is missing.
 from __future__ import annotations
 
 import ast
+import copy
 import keyword
 import math
 import re
@@ -242,7 +243,10 @@ def parse(expression: str, what: str = "derived", language: Language = _DERIVED)
         )
     wrong = refused(tree, language)
     if wrong is not None:
-        part = ast.get_source_segment(_wide(expression), wrong) or expression
+        source, quoted = _source(expression)
+        part = ast.get_source_segment(source, wrong) or expression
+        for word, name in quoted.items():
+            part = part.replace(word, f"`{name}`")
         part = unicodedata.normalize("NFKC", part)
         raise FormulaError(
             f"``{what}={expression.strip()!r}``: {part!r} is not allowed; use {_allowed(language)}"
@@ -255,16 +259,37 @@ def tree_of(text: str) -> ast.Expression:
     """Return the syntax tree of a text in which a column may be called as a word of Python.
 
     Python takes a word with a letter of full width for a name, and reads it as the plain letters.
-    A name may have dots inside, as in R.
+    A name may have dots inside, as in R, and any other sign in backquotes.
 
     Examples
     --------
-    >>> sorted(names_in(tree_of("class == 8 and from < 3 and inc.total > .5")))
-    ['class', 'from', 'inc.total']
+    >>> sorted(names_in(tree_of("class == 8 and from < 3 and inc.total > .5 and `my age` > 9")))
+    ['class', 'from', 'inc.total', 'my age']
     """
-    wide = _wide(text)
-    tree = ast.parse(wide, mode="eval")
-    return _Dotted(wide).visit(tree) if "." in text else tree
+    source, quoted = _source(text)
+    tree = ast.parse(source, mode="eval")
+    tree = _Dotted(source).visit(tree) if "." in text else tree
+    return _Renamed(quoted).visit(tree) if quoted else tree
+
+
+def written(tree: ast.AST) -> str:
+    """Text of a syntax tree; a name that is no word stands in backquotes.
+
+    Examples
+    --------
+    >>> written(tree_of("`my age`>9 and `sex`==1"))
+    '`my age` > 9 and sex == 1'
+    """
+    odd = {name: f"`{name}`" for name in names_in(tree) if not _PLAIN.fullmatch(name)}
+    return ast.unparse(_Renamed(odd).visit(copy.deepcopy(tree)) if odd else tree)
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), ast.Load()), node)
 
 
 class _Dotted(ast.NodeTransformer):
@@ -279,14 +304,24 @@ class _Dotted(ast.NodeTransformer):
 
 
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d_]\w*)+")
+_PLAIN = re.compile(rf"[^\W\d]\w*|{_DOTTED.pattern}")
 
 
-def _wide(text: str) -> str:
-    """Return a text whose words of Python, but those of this language, begin with a wide letter."""
-    return _WORD.sub(
-        lambda found: chr(ord(found[0][0]) + 0xFEE0) + found[0][1:] if found["word"] else found[0],
-        text.strip(),
-    )
+def _source(text: str) -> tuple[str, dict[str, str]]:
+    """Return a text that Python can parse, and the names in backquotes by what stands for them.
+
+    Words of Python, but those of this language, begin with a wide letter.
+    """
+    quoted: dict[str, str] = {}
+
+    def found(one: re.Match[str]) -> str:
+        if one["quoted"]:
+            word = f"__quoted_{len(quoted)}_"
+            quoted[word] = one["quoted"]
+            return word
+        return chr(ord(one[0][0]) + 0xFEE0) + one[0][1:] if one["word"] else one[0]
+
+    return _WORD.sub(found, text.strip()), quoted
 
 
 _OURS = frozenset(
@@ -307,7 +342,7 @@ _OURS = frozenset(
     ]
 )
 _WORD = re.compile(
-    r"""(?:"[^"\n]*"|'[^'\n]*')|(?P<word>\b(?:"""
+    r"""(?:"[^"\n]*"|'[^'\n]*')|`(?P<quoted>[^`\n]+)`|(?P<word>\b(?:"""
     + "|".join(sorted({*keyword.kwlist} - _OURS))
     + r")\b)"
 )

@@ -159,6 +159,22 @@ class Schema:
         attached = self.column(name).value_label
         return self.file.value_labels.get(attached, {}) if attached else {}
 
+    def public_labels(self, name: str) -> Mapping[Code, str]:
+        """Return the value labels that tell the levels of a column apart, if they are public.
+
+        Empty where nobody confirmed them, where two levels have the same, or where a label is the
+        code of another level.
+        """
+        column = self.column(name)
+        labels: dict[Any, str] = {
+            code: " ".join(shown(said).split()) for code, said in self.labels_of(name).items()
+        }
+        codes = {*labels, *(column.levels or ())}
+        names = [labels.get(code) or (code if isinstance(code, str) else f"{code:g}")
+                 for code in codes]  # fmt: skip
+        plain = column.confirmed and not column.is_text and len({*names}) == len(names)
+        return {code: said for code, said in labels.items() if said} if plain else {}
+
     @checked
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """Return the schema with these columns instead of those of the same name.

@@ -399,6 +399,19 @@ def planned_verdicts(study: Study, do: Sequence[Path]) -> list[Verdict]:
     return of_all(studies_of(study), lambda one, others: of_study(do, one, others))[0]
 
 
+def judged(study: Study, files: Sequence[Path], *, any_open: bool) -> list[Verdict] | None:
+    """Verdicts on do-files; None where open points of the study keep these from being judged."""
+    from dprct.study.do_files import read_do
+
+    try:
+        return planned_verdicts(study, files)
+    except DprctError:
+        if not any_open:
+            raise
+        read_do(files)  # a do-file that is not there is no open point
+        return None
+
+
 def part_of(
     columns: Sequence[str], data: pd.DataFrame, schema: Schema
 ) -> tuple[pd.DataFrame, Schema]:

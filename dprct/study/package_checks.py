@@ -14,6 +14,7 @@ from dprct.study.data_sets import others_beside
 from dprct.study.declared_tables import mismatches
 from dprct.study.expected_regressions import entries
 from dprct.study.obstacles import VALID
+from dprct.study.package import packed
 from dprct.study.package_page import released
 from dprct.study.verdicts import of_file
 
@@ -71,8 +72,40 @@ def compared(
     return Compared(expected.name, len(listed), wrong)
 
 
-def checked_releases(package: Packed, ledger: Path | None = None) -> list[CheckedRelease]:
-    """Check each release of a package whose files are as they were written."""
+@dataclass(frozen=True)
+class CheckedPackage:
+    """A package that somebody was given; true where its files and releases are as written."""
+
+    name: str
+    changed: str | None  # what is not as its manifest says
+    releases: tuple[CheckedRelease, ...]  # none where a file was changed
+
+    def __bool__(self) -> bool:
+        return self.changed is None and all(self.releases)
+
+    def __str__(self) -> str:
+        if self.changed is not None:
+            return f"{self.name!r} is not the package as it was written{self.changed}"
+        lines = [f"every file of {self.name} is as it was written"]
+        for one in self.releases:
+            lines.append(str(one.found))
+            if one.compared is not None:
+                lines += map(str, (one.compared, *one.compared.wrong[:_MOST_NUMBERS]))
+        return "\n".join(lines)
+
+
+_MOST_NUMBERS = 20
+
+
+def checked_package(folder: Path, ledger: Path | None = None) -> CheckedPackage:
+    """Compare a package with its manifest, and check each of its releases."""
+    folder = folder if folder.name else folder.absolute()  # of "." there is no name to print
+    package = packed(folder)
+    checked = () if package.changed is not None else tuple(_checked_releases(package, ledger))
+    return CheckedPackage(folder.name, package.changed, checked)
+
+
+def _checked_releases(package: Packed, ledger: Path | None) -> list[CheckedRelease]:
     checked = []
     for file, numbers in package.releases:
         verdicts = of_file(package.do_files, file, None, others_beside(file))

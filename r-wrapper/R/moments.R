@@ -53,7 +53,8 @@
 #' @param where Among one group alone: a list such as `list(female = 1)`, or `list(area = "north")` of a
 #'   factor; of `effects()`, `"female"` is
 #'   every level, side by side. Of `regression()`: text as after Stata's `if`, such as
-#'   `"female == 1"`, in which a factor is its codes, from 1 on in the order of its levels.
+#'   `"female == 1"` or ``"!is.na(wage) & `years at school` > 9"``, in which a factor is its codes,
+#'   from 1 on in the order of its levels, and names with blanks stand in backquotes.
 #' @param cov_type Of a release, `"HC1"` (the default) or `"CR1"`: the scores of the regressions in
 #'   `formulas` are released too, for errors that are robust, or robust to dependence within units of
 #'   several rows; `"nonrobust"`: they are not, and errors are classical.

@@ -134,13 +134,19 @@ plot.dprct_release <- function(x, level = 0.95, ...) {
 #' @export
 print.dprct_certificate <- function(x, ...) print_text(x, ...)
 
-#' Verify a protected file against its certificate
+#' Verify a protected file against its certificate, or a package against its manifest
 #'
-#' @param path Name of the file, or a [study()], whose output is verified.
+#' Of the folder of a package, every file is compared with the manifest, every release with its
+#' certificate, and the numbers of the valid regressions with the `expected.csv` of the package.
+#'
+#' @param path Name of the file, or of the folder of a package; a [study()], whose output is verified;
+#'   or what [package()] returned.
 #' @param certificate Name of its certificate; by default the one next to it.
 #' @param ledger Name of the ledger to find the file's entries in; by default the one next to it.
 #' @return An object of class `dprct_verification`, whose `verified` is `TRUE` where the file holds
-#'   the values that the certificate describes, and no ledger contradicts it.
+#'   the values that the certificate describes, and no ledger contradicts it, or where all of a
+#'   package is as it was written. Of a package also `regressions`, a data frame of the do-files'
+#'   regressions with the `verdict` of each.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
@@ -150,6 +156,7 @@ print.dprct_certificate <- function(x, ...) print_text(x, ...)
 #' @export
 verify <- function(path, certificate = NULL, ledger = NULL) {
   if (inherits(path, "dprct_study")) path <- path$output
+  if (inherits(path, "dprct_package")) path <- path$folder
   dprct_call("verify", path = file_name(path), certificate = certificate, ledger = ledger)
 }
 

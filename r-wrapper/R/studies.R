@@ -6,7 +6,7 @@
 #' writes its files, [verify()] checks the output against its certificate, and `ledger()` shows what
 #' was spent. `package()` writes the replication folder that the study names under `[package]`, with
 #' the release (protected files, or moments) in place of the confidential ones, and makes first what
-#' is not made yet; `docs/do_files.md` of the Python package says what is in it.
+#' is not made yet, which [verify()] checks as a reader does; `docs/do_files.md` of the Python package says what is in it.
 #' `docs/study_file.md` there explains every key.
 #'
 #' Each function reads the study file again, so that it is always the present one that counts. To
@@ -16,6 +16,8 @@
 #' @param path Name of the study file.
 #' @param output Name of the file to write, if not the one that the study says.
 #' @param study What `study()` returned.
+#' @param do Names of do-files, if not those that the study names, on whose regressions `check()` gives
+#'   verdicts for the planned release.
 #' @param approved The `approval` of the plan that was approved: a study that says anything else is
 #'   refused.
 #' @param resume The entry of the ledger that paid for a release which was not written; its file is
@@ -23,7 +25,7 @@
 #' @param folder Name of the folder to write, if not the one that the study says.
 #' @param accept_no_guarantee `TRUE` to release by a published method that promises nothing.
 #' @return `study()`: an object of class `dprct_study`. `check()`: one of class `dprct_check`, a list
-#'   of `complete` and `problems`. `plan()` of a study: a `dprct_plan` with `approval`, the hash.
+#'   of `complete`, `problems` and `regressions`, a data frame as that of `package()`. `plan()` of a study: a `dprct_plan` with `approval`, the hash.
 #'   `protect()`: what [fit()] returns, with the names of the `files` that it wrote. `package()`: an
 #'   object of class `dprct_package`, a list of `folder`, the files `protected`, the number of releases
 #'   `charged`, a data frame of the do-files' `regressions` with the `verdict` of each, its `reason`
@@ -53,7 +55,7 @@
 #'   plan(trial)
 #'   protect(trial)
 #'   ledger(trial)
-#'   package(trial)
+#'   verify(package(trial))
 #' }
 #' @export
 study <- function(path, output = NULL) {
@@ -77,7 +79,9 @@ check_words <- function(value, name, give, most = 1L) {
 
 #' @rdname study
 #' @export
-check <- function(study) study_call("study_check", study)
+check <- function(study, do = NULL) {
+  study_call("study_check", study, do = if (!is.null(do)) as.list(vapply(do, file_name, "")))
+}
 
 #' @rdname study
 #' @export

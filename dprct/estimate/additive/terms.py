@@ -223,11 +223,8 @@ def _is_number(encoding: Coded) -> bool:
 
 
 def _public_labels(schema: Schema, encoding: Coded) -> dict[Any, str]:
-    """Return the labels of a column that tell its levels apart, if they are known to be public."""
-    if len(encoding.columns) > 1 or not encoding.columns[0].confirmed:
-        return {}
-    labels = dict(schema.labels_of(encoding.name))
-    return labels if len({*labels.values()}) == len(labels) else {}
+    """Return the public labels of a column; none of several columns."""
+    return dict(schema.public_labels(encoding.name)) if len(encoding.columns) == 1 else {}
 
 
 def _labels(cells: Sequence[tuple[Any, ...]], known: Mapping[Any, str]) -> list[str]:

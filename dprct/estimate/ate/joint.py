@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from dprct.estimate.contrasts import Contrast
     from dprct.estimate.experiment import BlockRule
     from dprct.estimate.moments.effects import Combined, EffectResults
-    from dprct.estimate.moments.groups import Value
+    from dprct.estimate.moments.groups import Labels, Value
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
@@ -373,6 +373,7 @@ class ArmGroups(PublicGroups):
     """Arms in blocks, each with its private cells, as an experiment's effects are read off them."""
 
     asked: tuple[Contrast, ...]  # the effects that are reported
+    labels: Mapping[str, Labels]  # public value labels of the subgroups
     weighted: tuple[str, ...]  # what tells public blocks apart
     # (G, J): people in every public group who have a value of each outcome; expected ones where
     # treatment is private.
@@ -389,6 +390,9 @@ class ArmGroups(PublicGroups):
     def blocks(self) -> tuple[str, ...]:
         """What tells public blocks apart, each of which weighs as much as it has rows."""
         return self.weighted
+
+    def _labels(self, name: str) -> Labels:
+        return self.labels.get(name, {})
 
     def _rows(self, groups: list[int], outcomes: Sequence[str]) -> Sequence[float]:
         at = [self.outcomes.index(name) for name in outcomes]
@@ -458,6 +462,7 @@ def _read_by(facts: ATEFacts, found: Layout) -> dict[str, Any]:
     return {
         "layout": found, "groups": groups_of(facts), "arms": facts.arms, "treatment": (),
         "subgroups": facts.subgroups, "outcomes": tuple(o.column.name for o in facts.outcomes),
+        "labels": {name: facts.schema.public_labels(name) for name in facts.subgroups},
         "n": facts.n, "asked": facts.contrasts, "weighted": weighted, "inner": facts.inner,
         "sizes": np.array([_sizes(outcome) for outcome in facts.outcomes], np.float64).T,
         "factors": cluster_effects(facts.outcomes),

@@ -546,7 +546,8 @@ def _planned_within(
         for (outcome, contrast), effect in zip(wanted, found, strict=True):
             yield from errors_of_estimate(
                 effect.standard_error(alphas), effect.sampling, effect.noise_sd, why=guessed,
-                outcome=within(outcome, name, level), term=contrast,
+                outcome=within(outcome, name, level, facts.schema.public_labels(name)),
+                term=contrast,
             )  # fmt: skip
 
 

@@ -860,9 +860,12 @@ def check_options(
     for name in sorted(values):
         column, said = schema.column(name), name in texts(inside)
         if column.is_text != said:
+            each = [f"{x:g} is {y}" for x, y in schema.public_labels(name).items()
+                    if not isinstance(x, str)]  # fmt: skip
             raise ParameterError(
                 f"{regression.title!r}: ``where=`` compares {name!r} with text, but its values "
                 "are numbers; write the number, not its label, without quotes"
+                + (f": {', '.join(each)}" if each else "")
                 if said
                 else f"{regression.title!r}: ``where=`` treats {name!r} as a number, but it is "
                 f'text; write ``{name} == "a"``, or give a column of codes'

@@ -507,6 +507,7 @@ def _models(
     models, drawn = [], []
     for one in content["models"]["of_index"]:
         model = _public(one, IndexModel)
+        model = replace(model, where=None if model.where is None else condition(model.where))
         k, numbers = len(model.terms), one.drawn
         _require(len({*model.terms}) == k > 0, "a coefficient is there twice, or none")
         _require(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 from itertools import product
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,13 +27,24 @@ if TYPE_CHECKING:
     from dprct.schema import Column, Schema
 
 Value = float | str | None
+Labels = Mapping[Any, str]
+"""Public value labels of a column, by code; empty for most."""
+NO_LABELS: Labels = MappingProxyType({})
 
 _HAS, _MET = "__has_", "__met_"
 
 
-def spelled(value: Value) -> str:
-    """Level as it is named."""
-    return "." if value is None else value if isinstance(value, str) else f"{value:g}"
+def spelled(value: Value, labels: Labels = NO_LABELS) -> str:
+    """Level as it is named: by its label, where that is public.
+
+    Examples
+    --------
+    >>> spelled(1.0), spelled(1.0, {1: "urban"}), spelled(None, {1: "urban"})
+    ('1', 'urban', '.')
+    """
+    if value is None or isinstance(value, str):
+        return value or "."
+    return labels.get(value, f"{value:g}")
 
 
 @dataclass(frozen=True)
@@ -46,11 +59,13 @@ class Group:
     rows: int | None = None  # where it is public
     told: int = 0  # how many of the values, the first ones, the name of the arm tells already
 
-    @property
-    def name(self) -> str:
-        """The group in words."""
+    def name(self, labels: Mapping[str, Labels]) -> str:
+        """The group in words, with the labels of its columns."""
         said = [self.arm] if self.arm else []
-        said += [f"{column}={spelled(x)}" for column, x in self.values[self.told :]]
+        said += [
+            f"{column}={spelled(x, labels.get(column, NO_LABELS))}"
+            for column, x in self.values[self.told :]
+        ]
         said += [f"without {', '.join(self.absent)}"] if self.absent else []
         return ", ".join(dict.fromkeys(said)) or "everybody"
 
@@ -87,6 +102,13 @@ class Conditions:
 
 
 NOTHING_ASKED = Conditions()
+
+
+def names_of(groups: Sequence[Group], schema: Schema) -> list[str]:
+    """Groups in words."""
+    columns = dict.fromkeys(name for group in groups for name, _ in group.values)
+    labels = {name: schema.public_labels(name) for name in columns if name in schema.names}
+    return [group.name(labels) for group in groups]
 
 
 def public_subgroups(subgroups: Sequence[str], design: Design | None, hidden: bool) -> list[str]:

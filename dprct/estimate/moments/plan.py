@@ -9,6 +9,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from dprct.estimate.moments.groups import names_of
 from dprct.estimate.moments.index_models import OF_MODEL
 from dprct.estimate.moments.layout import GUESS, VIF
 from dprct.estimate.moments.one_step import TOTALS, TYPICAL_ICC, declared_icc, together
@@ -64,7 +65,7 @@ def planned_release(facts: MomentsFacts, allocation: Allocation) -> Iterator[Pla
     mechanism = gaussian_of(allocation)
     yield PlannedNumber("n", facts.n, "rows")
     yield PlannedNumber("columns", len(layout.places), why=_some(layout.names))
-    yield PlannedNumber("groups", len(groups), why=_some([group.name for group in groups]))
+    yield PlannedNumber("groups", len(groups), why=_some(names_of(groups, facts.schema)))
     yield PlannedNumber("released", mechanism.size, "numbers", mechanism.describe())
     yield from _planned_time(facts, allocation)
     yield from _planned_radius(layout)

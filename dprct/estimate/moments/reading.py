@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.declared import Declared, Family, Instrumented
     from dprct.estimate.moments.effects import EffectResults
-    from dprct.estimate.moments.groups import Group, Value
+    from dprct.estimate.moments.groups import Group, Labels, Value
     from dprct.estimate.moments.index_models import IndexModel
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.noisy import NoisyMoments
@@ -90,6 +90,10 @@ class PublicGroups(Checked, ABC):
     @abstractmethod
     def blocks(self) -> tuple[str, ...]:
         """What tells public blocks apart, each of which weighs as much as it has rows."""
+
+    @abstractmethod
+    def _labels(self, name: str) -> Labels:
+        """Public labels of a column that makes groups."""
 
     @abstractmethod
     def _means(self, groups: list[int]) -> CellMeans:
@@ -197,16 +201,30 @@ class PublicGroups(Checked, ABC):
             raise ParameterError(
                 f"``where={given(where)}``; give a ``mapping``, such as ``{{'female': 1}}``"
             )
+        found: dict[str, Value] = {}
         for name, value in where.items():
-            known = self._levels(name)
-            if value not in known:
+            known, labels = self._levels(name), self._labels(name)
+            codes = {said: code for code, said in labels.items()}
+            found[name] = codes.get(value, value) if isinstance(value, str) else value
+            if found[name] not in known:
                 there = (
-                    "." if x is None else x if isinstance(x, str) else f"{x:.15g}" for x in known
-                )
+                    "." if x is None else x if isinstance(x, str)
+                    else f"{x:.15g}" + f" ({labels.get(x)})" * (x in labels) for x in known
+                )  # fmt: skip
                 raise ParameterError(
                     f"``where=`` asks for ``{name}={given(value)}``; levels are {', '.join(there)}"
                 )
-        return dict(where)
+        return found
+
+    def _where_note(self, where: str | Mapping[str, Value] | None) -> tuple[str, ...]:
+        """Whose effects they are, as a sentence; none of everybody."""
+        if not where:
+            return ()
+        if isinstance(where, str):
+            return (f"Within every level of {where}.",)
+        each = self._checked(where).items()
+        said = (f"{name}={spelled(value, self._labels(name))}" for name, value in each)
+        return (f"Among those with {', '.join(said)}.",)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -276,7 +294,8 @@ class ReleasedGroups(PublicGroups):
         means = stacked([one.means for one in read])
         names, title = list(asked), self._title
         if isinstance(where, str):
-            names = [within(y, where, one[where]) for one in conditions for y in asked]
+            labels = self._labels(where)
+            names = [within(y, where, one[where], labels) for one in conditions for y in asked]
             title = f"{title}: by {where}"
         used = [g for one in read for groups in one.members for g in groups]
         everybody = len(used) == len(self.groups)
@@ -291,7 +310,7 @@ class ReleasedGroups(PublicGroups):
             formula=f"{' + '.join(asked)} ~ {' + '.join(self.arms[1:])}",
             df_resid=float(nobs - len(means.cells)), title=title,
             units=np.tile(unit, (len(means.cells), 1)), columns=self.layout.names,
-            notes=(*self._notes(asked), *where_note(where), *counted),
+            notes=(*self._notes(asked), *self._where_note(where), *counted),
         )  # fmt: skip
 
     def _means(self, groups: list[int]) -> CellMeans:
@@ -347,17 +366,10 @@ class ReleasedMoments(ReleasedGroups):
     families: tuple[Family, ...] = ()
     models: tuple[IndexModel, ...] = ()
 
-
-def where_note(where: str | Mapping[str, Value] | None) -> tuple[str, ...]:
-    """Whose effects they are, as a sentence; none of everybody."""
-    if not where:
-        return ()
-    if isinstance(where, str):
-        return (f"Within every level of {where}.",)
-    said = ", ".join(f"{name}={value}" for name, value in where.items())
-    return (f"Among those with {said}.",)
+    def _labels(self, name: str) -> Labels:
+        return self.schema.public_labels(name)
 
 
-def within(outcome: str, subgroup: str, level: Value) -> str:
+def within(outcome: str, subgroup: str, level: Value, labels: Labels) -> str:
     """Name of an outcome within a level."""
-    return f"{outcome} if {subgroup}={spelled(level)}"
+    return f"{outcome} if {subgroup}={spelled(level, labels)}"

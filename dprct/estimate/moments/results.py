@@ -18,7 +18,7 @@ from dprct.estimate.moments.declared_results import (
     joint_results,
 )
 from dprct.estimate.moments.document import document_of, read_document, write_document
-from dprct.estimate.moments.groups import public_rows
+from dprct.estimate.moments.groups import names_of, public_rows
 from dprct.estimate.moments.index_models import FAMILIES, start_of
 from dprct.estimate.moments.index_results import (
     Averages,
@@ -28,7 +28,7 @@ from dprct.estimate.moments.index_results import (
 )
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
-from dprct.estimate.moments.reading import COUNTED, ReleasedMoments, where_note
+from dprct.estimate.moments.reading import COUNTED, ReleasedMoments
 from dprct.estimate.moments.regression import RegressionResults, regression_of
 from dprct.estimate.moments.release import Clipped, clipped_of
 from dprct.estimate.moments.robust_errors import Scored, meat_of, score_map, whitened
@@ -56,6 +56,7 @@ from dprct.records import dataclass
 from dprct.results.itt import ITTTable, laid_out
 from dprct.results.joint import positive
 from dprct.results.tables import style_named
+from dprct.schema.conditions import asked_of, named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,8 +150,14 @@ class Moments(ReleasedMoments):
         grouping, layout = facts.grouping, facts.layout
         used = [name for place in layout.places for name in place.variable.columns]
         used += [] if layout.grid.weight is None else [layout.grid.weight.column.name]
-        names = list(dict.fromkeys([*used, *grouping.treatment, *grouping.subgroups]))
         schema = facts.schema
+        asked = [
+            where
+            for where in [*(x.where for x in facts.declared), *(x.where for x in facts.models)]
+            if where is not None
+        ]
+        used += [x for one in asked for x in sorted(named(one)) if schema.public_labels(x)]
+        names = list(dict.fromkeys([*used, *grouping.treatment, *grouping.subgroups]))
         released = [name for name in outcomes if name in layout.names]
         return cls(
             schema=schema.select(tuple(names)), layout=layout, groups=grouping.groups,
@@ -552,7 +559,9 @@ class Moments(ReleasedMoments):
     def _model(self, model: IndexModel, drawn: DrawnIndex) -> IndexResults:
         terms, used = self._terms(self._parsed(model.formula, "glm"))
         cells, found = self.system(terms, used, None)
-        notes = self._fit_notes(None, cells, self._names(terms))
+        notes = (
+            *self._labels_note(model.where), *self._fit_notes(None, cells, self._names(terms))
+        )  # fmt: skip
         averages = self._averages(cells, found)
         if drawn.mean is not None and drawn.spread is not None:
             averages = replace(averages, mean=drawn.mean, cov=drawn.spread, moments=None)
@@ -612,7 +621,18 @@ class Moments(ReleasedMoments):
         if chosen and self.layout.grid.rows > 1:
             unit = self.schema.unit.name
             notes.append(f"A {unit} with several rows counts if all of them meet the condition.")
-        return tuple(notes)
+        return (*self._labels_note(one.where), *notes)
+
+    def _labels_note(self, where: str | None) -> tuple[str, ...]:
+        """Say what the codes of a condition stand for, where their labels are public."""
+        asked = {} if where is None else asked_of(where) or {}
+        said = []
+        for name in [name for name in sorted(asked) if name in self.schema.names]:
+            labels = self._labels(name)
+            codes = sorted(x for x in labels if not isinstance(x, str) and x in asked[name])
+            each = (f"{code:g} is {labels[code]}" for code in codes)
+            said += [f"of {name}, {', '.join(each)}"] if codes else []
+        return (f"Value labels: {'; '.join(said)}.",) if said else ()
 
     def _check_withheld(self, what: str) -> None:
         """Refuse errors that would take people to be independent."""
@@ -896,7 +916,7 @@ class Moments(ReleasedMoments):
         facts = {
             "n": f"{self.n:,}",
             "columns": ", ".join(self.columns),
-            "groups": "; ".join(group.name for group in self.groups),
+            "groups": "; ".join(names_of(self.groups, self.schema)),
             "released": f"{size:,} numbers",
             "noise": f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}",
             "scores": "; ".join(scored),
@@ -948,13 +968,13 @@ class Moments(ReleasedMoments):
         """Estimands of a fit of these columns, or of all that explain."""
         used = [place for place in self.layout.places if names is None or place.name in names]
         declared = {one.outcome for one in self.declared}
-        named = clipped_words(
+        columns = clipped_words(
             place.variable
             for place in used
             if names is not None or place.exempt or place.name in declared
         )
         filled = filled_words(place.variable for place in used)
-        said = f"Estimands are those of {named or 'columns within their bounds'}{filled}."
+        said = f"Estimands are those of {columns or 'columns within their bounds'}{filled}."
         if self.withheld or self.layout.grid.projects_nobody or all(p.exempt for p in used):
             return said
         return (
@@ -986,7 +1006,7 @@ class Moments(ReleasedMoments):
         """Notes below every fit of these columns."""
         private = self.weights is None and any(not cell.n_is_public for cell in cells)
         counted = (COUNTED,) if private else ()
-        return (self._estimand(names), *self._weights_note(), *where_note(where), *counted)
+        return (self._estimand(names), *self._weights_note(), *self._where_note(where), *counted)
 
     def _notes(self, outcomes: Sequence[str]) -> tuple[str, ...]:
         return (self._estimand(outcomes), *self._jointly_note(outcomes))

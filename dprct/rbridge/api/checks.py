@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.certificate.certificate import RegressionWorth
 from dprct.custodian import risk as closeness
 from dprct.custodian import utility as compared
 from dprct.custodian.tables import ci_overlap as overlap
+from dprct.errors import ParameterError
 from dprct.io import read
+from dprct.lazy import pandas as pd
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
 from dprct.release.verify import verify as verified
+from dprct.study.package_checks import checked_package
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.custodian import UtilityReport
@@ -26,13 +31,37 @@ if TYPE_CHECKING:
 
 @export("verify")
 def verify(path: str, certificate: str | None = None, ledger: str | None = None) -> Record:
-    """Whether a file holds what its certificate describes."""
+    """Whether a file holds what its certificate describes, or a package what it promises."""
+    if Path(path).is_dir():
+        return _verified_package(Path(path), certificate, None if ledger is None else Path(ledger))
     found = verified(path, certificate, ledger=ledger)
     facts = found.to_dict()
     return Record(
         ("dprct_verification",),
         {"verified": bool(found), "values": facts["values"], "text": str(found)},
     )
+
+
+def _verified_package(folder: Path, certificate: str | None, ledger: Path | None) -> Record:
+    if certificate is not None:
+        raise ParameterError("a package has its own certificates; leave ``certificate=`` out")
+    found = checked_package(folder, ledger)
+    worths = [row.worth() for one in found.releases for row in one.verdicts]
+    return Record(
+        ("dprct_verification",),
+        {
+            "verified": bool(found),
+            "values": "as written" if found.changed is None else "changed",
+            "regressions": regressions_frame(worths),
+            "text": str(found),
+        },
+    )
+
+
+def regressions_frame(worths: Sequence[RegressionWorth]) -> pd.DataFrame:
+    """Verdicts on regressions of do-files, one row each."""
+    rows = [{**asdict(one), "also": "; ".join(one.also)} for one in worths]
+    return pd.DataFrame(rows, columns=[*RegressionWorth.__dataclass_fields__])
 
 
 @export("utility")

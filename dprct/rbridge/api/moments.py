@@ -11,6 +11,7 @@ from dprct.errors import ParameterError, SimulationError
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import document_of, parts_of
 from dprct.estimate.moments.effects import EffectResults
+from dprct.estimate.moments.groups import names_of
 from dprct.estimate.moments.regression import RegressionResults
 from dprct.estimate.moments.results import Moments
 from dprct.formula import parse
@@ -36,7 +37,7 @@ def moments_record(moments: Moments) -> Record:
             "columns": [r_name_of(name) for name in moments.columns],
             "factors": _factors(moments),
             "arms": list(moments.arms),
-            "groups": [group.name for group in moments.groups],
+            "groups": names_of(moments.groups, moments.schema),
             "outcomes": list(moments.outcomes),
             "nobs": moments.n,
             "clipped": None if moments.clipped is None else asdict(moments.clipped),

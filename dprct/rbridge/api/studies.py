@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.certificate.certificate import RegressionWorth
 from dprct.errors import ConfirmationError, LedgerError
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
 from dprct.io.stata.names import under_stata_names
-from dprct.lazy import pandas as pd
 from dprct.privacy.accountant import find_ledger
+from dprct.rbridge.api.checks import regressions_frame
 from dprct.rbridge.api.moments import moments_record
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
 from dprct.study.approval import approval_of
+from dprct.study.data_sets import judged
 from dprct.study.offer import offered, written_again
 from dprct.study.package import check_package, check_package_of, write_package
 from dprct.study.protect import check_places, released_file
@@ -76,13 +76,30 @@ def study_read(path: str, output: str | None = None) -> Record:
 
 
 @export("study_check")
-def study_check(path: str, output: str | None = None) -> Record:
-    """Open points of a study, and what its ledger would refuse; nothing is charged."""
+def study_check(
+    path: str, output: str | None = None, do: Sequence[str] | str | None = None
+) -> Record:
+    """Open points of a study, and verdicts on its do-files, or on others; nothing is charged."""
     study = _found(path, output)
     problems = all_open_points(study)
+    files = tuple(Path(one) for one in ([do] if isinstance(do, str) else do or study.do_files))
+    found = judged(study, files, any_open=bool(problems)) if files else []
     said = "complete: nothing is open" if not problems else f"open points: {len(problems)}"
-    text = "\n".join([*(f"- {problem}" for problem in problems), said])
-    return Record(("dprct_check",), {"complete": not problems, "problems": problems, "text": text})
+    lines = [*(f"- {problem}" for problem in problems), said]
+    if found is None:
+        lines.append("the regressions of the do-files are judged once that is closed")
+    elif found:
+        lines += ["regressions of the do-files on the planned file:"]
+        lines += [f"- {line}" for line in (*summary(found), *map(str, found))]
+    return Record(
+        ("dprct_check",),
+        {
+            "complete": not problems,
+            "problems": problems,
+            "regressions": regressions_frame([one.worth() for one in found or ()]),
+            "text": "\n".join(lines),
+        },
+    )
 
 
 @export("study_plan")
@@ -143,8 +160,6 @@ def study_package(
     for held in contents.held:
         check_places(held.study)
     found, target = write_package(study, contents)
-    worths = [one.worth() for one in found]
-    rows = [{**asdict(one), "also": "; ".join(one.also)} for one in worths]
     text = "\n".join(
         [
             f"Replication package {target.name!r} of data set {study.dataset_id!r}",
@@ -158,16 +173,13 @@ def study_package(
         "folder": str(target),
         "protected": [str(released_file(held.study)) for held in contents.held],
         "charged": len(offers),
-        "regressions": pd.DataFrame(rows, columns=_WORTH),
+        "regressions": regressions_frame([one.worth() for one in found]),
         "copied": [*contents.folder.copied],
         "unread": dict(contents.folder.unread),
         "left_out": dict(contents.folder.left_out),
         "text": text,
     }
     return Record(("dprct_package",), fields)
-
-
-_WORTH = [*RegressionWorth.__dataclass_fields__]
 
 
 @export("study_ledger")

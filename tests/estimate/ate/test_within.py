@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dprct import Budget, Column, PrivateATE, Schema
 from dprct.errors import ColumnError, DprctError, ParameterError
 from dprct.model import Paid
 from dprct.privacy.noise import source
+from dprct.schema.columns import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -257,3 +259,17 @@ def test_the_guarantee_says_what_is_public_of_subgroups() -> None:
     assert plan.value("cells", "noise") == pytest.approx(np.sqrt(3))
     assert "within subgroups there are with delta alone" in plan.facts["better"]
     assert plan.value("std_error", "if all levels are as frequent", outcome="y if g=1") > 0
+
+
+def test_levels_have_their_public_value_labels_as_names_in_plan_and_result() -> None:
+    facts = schema()
+    columns = [replace(facts.column("g"), value_label="groups", confirmed=True)]
+    named = FileFacts(value_labels={"groups": {1: "north", 2: "south"}})
+    made = PrivateATE(
+        trial(), replace(facts, file=named).with_columns(columns), outcome="y", treatment="t",
+        subgroups=["g"],
+    )  # fmt: skip
+    assert "y if g=south" in str(made.plan(2, DELTA))
+    by = made.fit(2, DELTA).effects(where="g")
+    assert list(by.params.index) == ["y if g=north: t", "y if g=south: t", "y if g=3: t"]
+    assert by.effects(where={"g": "south"}).params["t"] == by.params["y if g=south: t"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 import dprct
 from dprct import Column, PrivateMoments, Schema
 from dprct.errors import ParameterError
+from dprct.estimate.moments.groups import names_of
+from dprct.schema.columns import FileFacts
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -37,9 +40,14 @@ def rows(n: int = 40) -> pd.DataFrame:
     )
 
 
+def named(model: PrivateMoments) -> list[tuple[str, int | None]]:
+    groups = model.facts.grouping.groups
+    return [*zip(names_of(groups, model.facts.schema), [one.rows for one in groups], strict=True)]
+
+
 def names(**options: Any) -> list[tuple[str, int | None]]:
     model = PrivateMoments(rows(), SCHEMA, columns=["score"], **options)
-    return [(group.name, group.rows) for group in model.facts.grouping.groups]
+    return named(model)
 
 
 def test_private_cells_are_those_of_the_schema_and_have_no_rows() -> None:
@@ -60,7 +68,7 @@ def test_public_groups_are_those_that_occur() -> None:
     ]
     known = SCHEMA.declare(later={"missing_policy": "public"})
     missing = PrivateMoments(rows(), known, columns=["score", "later"])
-    found = [(group.name, group.rows) for group in missing.facts.grouping.groups]
+    found = named(missing)
     assert found == [("everybody", 35), ("without later", 5)]
 
 
@@ -89,3 +97,55 @@ def test_rows_that_break_a_public_design_are_refused() -> None:
             few, SCHEMA, columns=["score"], assignment=dprct.Simple("drug"), attrition=True,
             neighbors="replace-one-design-public",
         )  # fmt: skip
+
+
+LABELLED = Schema(
+    (
+        Column("score", bounds=(0.0, 1.0), **NEVER),
+        Column("drug", "byte", levels=(0.0, 1.0), **NEVER),
+        Column("stage", "byte", levels=(1.0, 2.0), value_label="stages", confirmed=True, **NEVER),
+    ),
+    FileFacts(value_labels={"stages": {1: "early  or\nmild", 2: "late"}}),
+)
+
+
+def labelled(schema: Schema = LABELLED, **options: Any) -> Any:
+    data = rows(4000).assign(stage=1.0 + np.arange(4000) // 2 % 2)
+    design: Any = {"assignment": dprct.Complete("drug", shares=0.5)}
+    design |= {"neighbors": "replace-one-design-public", "subgroups": ["stage"]}
+    return PrivateMoments(data, schema, **design, **options)
+
+
+def test_levels_have_their_public_value_labels_as_names() -> None:
+    late = dprct.Regression("score ~ drug", where="stage > 1 & stage == 2", name="old")
+    model = labelled(formulas=["score ~ drug", late])
+    groups = names_of(model.facts.grouping.groups, LABELLED)
+    assert groups[:2] == ["control, stage=early or mild", "control, stage=late"]
+    released = model.fit(epsilon=4, delta=1e-6)
+    by = released.effects(where="stage")
+    early = "score if stage=early or mild: drug"
+    assert list(by.params.index) == [early, "score if stage=late: drug"]
+    assert by.lincom(f"{early} - score if stage=late: drug").params.notna().all()
+    among = released.effects(where={"stage": "late"})
+    assert among.params["drug"] == by.params.iloc[1]
+    assert among.params["drug"] == released.effects(where={"stage": 2}).params["drug"]
+    assert "Among those with stage=late." in among.notes
+    with pytest.raises(ParameterError, match=r"levels are 1 \(early or mild\), 2 \(late\)"):
+        released.effects(where={"stage": "none"})
+    assert "Value labels: of stage, 1 is early or mild, 2 is late." in released.ols("old").notes
+    with pytest.raises(ParameterError, match="1 is early or mild, 2 is late"):
+        labelled(formulas=[dprct.Regression("score ~ drug", where="stage == 'late'")])
+
+
+@pytest.mark.parametrize(
+    "labels", [{1: "same", 2: "same"}, {1: "2"}, {1: ""}, None], ids=["one", "code", "none", "open"]
+)
+def test_labels_that_are_not_public_or_tell_nothing_apart_are_no_names(labels: Any) -> None:
+    schema = LABELLED
+    if labels is None:
+        schema = schema.with_columns([replace(schema.column("stage"), confirmed=False)])
+    else:
+        schema = Schema(schema.columns, FileFacts(value_labels={"stages": labels}))
+    released = labelled(schema, columns=["score"]).fit(epsilon=4, delta=1e-6)
+    named = ["score if stage=1: drug", "score if stage=2: drug"]
+    assert list(released.effects(where="stage").params.index) == named
