@@ -6,7 +6,17 @@ from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 from dprct.app.fields import choices_of, shown_value
-from dprct.app.words import HELP, IN_A_SURVEY, METHOD_NAMES, WORDS, label, meanings, plain, takes
+from dprct.app.words import (
+    HELP,
+    IN_A_SURVEY,
+    METHOD_NAMES,
+    TITLES,
+    WORDS,
+    label,
+    meanings,
+    plain,
+    takes,
+)
 from dprct.estimate.moments.declared import Regression
 from dprct.schema.columns import Unit
 from dprct.schema.keys import is_required, keys_of
@@ -55,29 +65,21 @@ _RELEASE_STEPS: Mapping[str, int] = {
     "epsilon": 4, "delta": 4, "accept_large_delta": 4, "confirm": 5, "output": 6, "keep": 6,
 }  # fmt: skip
 
-_TITLES: Mapping[str, str] = {
-    "release": "What is released",
-    "unit": "Who is protected",
-    "budget": "The most that these people may ever be charged",
-    "header": "Confirm only some columns",
-    "declared": "Who declares the public facts",
-    "design": "Design of the experiment",
-    "informed": "Published method",
-    "availability": "What a data editor asks",
-    "study": "Only some columns or rows",
-    "package": "Do-files and replication package",
-    "prepare": "File of public facts",
-    "table": "Table of the paper",
-    REGRESSION: "Regression",
-}
 _ADDED: Mapping[str, str] = {
     "prepare": "file of public facts, merged into the data",
     "table": "table of the paper",
-    REGRESSION: "regression with a condition, weights or clusters of its own",
+    REGRESSION: "regression with a condition, weights or clusters of its own, or a logit",
 }
 
 _FIRST = ("formula", "arms", "block", "cluster", "formulas", "id", "max_rows", "do", "unit", "time")
 """Keys that are shown at once although nothing requires them."""
+
+_FIRST_OF: Mapping[str, tuple[str, ...]] = {
+    REGRESSION: ("where", "family", "weights", "name"),
+    "moments": ("subgroups", "neighbors"),
+    "private_ate": ("subgroups",),
+}
+"""The same of one section: what decides what its numbers are of."""
 
 _LATER = (("calibrated", "formulas"), ("unit", "name"))
 """Keys of these names that can wait."""
@@ -93,7 +95,7 @@ def title(name: str) -> str:
     """
     if name in METHOD_NAMES:
         return f"Options of “{METHOD_NAMES[name][0]}”"
-    return _TITLES[name]
+    return TITLES[name]
 
 
 def sections(
@@ -174,7 +176,8 @@ def _form(
     for one in fields:
         steps = _RELEASE_STEPS if name == "release" else {}
         one["step"] = steps.get(one["key"], STEPS[name])
-        one["first"] = one["key"] in _FIRST and (name, one["key"]) not in _LATER
+        first = (*_FIRST, *_FIRST_OF.get(name, ()))
+        one["first"] = one["key"] in first and (name, one["key"]) not in _LATER
     return {
         "name": name, "at": at, "title": title(name), "there": there, "fields": fields,
         "step": STEPS[name],

@@ -46,7 +46,7 @@ _WHY: Mapping[str, tuple[str, str]] = {
 }
 """Why a key is asked for, and where the page on bounds says more."""
 
-_REMEDY = re.compile(r"\b(\w+) = (true|false|\"\w+\")(?: (?:in|under) \[(\w+)\])?")
+_REMEDY = re.compile(r"\b(\w+) = (true|false|\"[\w-]+\")(?: (?:in|under) \[(\w+)\])?")
 _REFUSED = re.compile(r"^(\[\w+\] )?\w+ = \S+ with ")
 """What a sentence that begins so refuses is no remedy."""
 _ONE_OF = re.compile(r"give one of: (.+)$")
@@ -54,10 +54,14 @@ _MOST_BUTTONS = 6
 _SAY: Mapping[tuple[str, str], str] = {
     ("missing_policy", "public"): "It is public who has a value",
     ("estimator", "ipw"): "Take weighting (ipw)",
+    ("neighbors", "replace-one-design-public"): "It is public who was treated",
+    ("missing", "never"): "It is never missing",
     ("missing_policy", "private"): "Who has a value stays private",
 }
 _OF_A_COLUMN = re.compile(r"\[\w+\] missing_policy = \S+ of '([^']+)'")
 """What a method says of the missing values of a column, whose field settles it."""
+_BOUNDS_OF = re.compile(r"\[.*names '([^']+)', which is private and needs bounds")
+"""The same of the bounds of a column, which may be one of weights that has shown none."""
 
 _LEAVES = ("missing", "fate", "kind")
 """Keys for which the answer is a person's knowledge, and no button gives it."""
@@ -146,6 +150,9 @@ def _place(point: str, names: set[str], keys: Mapping[str, Collection[str]]) -> 
     policy = _OF_A_COLUMN.match(point)
     if policy is not None and policy[1] in names:
         return ("columns", policy[1], "missing_policy")
+    bounds = _BOUNDS_OF.match(point)
+    if bounds is not None and bounds[1] in names:
+        return ("columns", bounds[1], "bounds")
     section = re.match(r"\[+(\w+)\]+ ?(.*)", point)
     if section is not None:
         name = section[1]
@@ -172,9 +179,11 @@ def _remedies(
         return tuple(_button([*at], one) for one in options[:_MOST_BUTTONS])
     found = {}
     offered = _REFUSED.sub("", point).rpartition(" is not offered ")[2]
+    # where other answers have buttons, so has the most frequent one
+    leaves = set(_LEAVES) - ({"missing"} if "missing_policy = " in offered else set())
     for key, value, section in _REMEDY.findall(offered):
         where = "release" if key == "method" else section or _knowing(key, at, keys)
-        if where == "columns" and key in DECLARABLE and key not in _LEAVES:
+        if where == "columns" and key in DECLARABLE and key not in leaves:
             found[where, key, value] = _button([*at[:2], key], value.strip('"'))
         if key not in _LEAVES and key in keys.get(where, ()):
             found[where, key, value] = _button([where, key], value.strip('"'))

@@ -33,7 +33,7 @@ from dprct.study.results_document import text_path
 from dprct.study.valid_files import shown_regressions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from dprct.privacy.accountant import Accountant
@@ -196,6 +196,7 @@ def _of_document(study: Study) -> dict[str, Any]:
             name = in_labels(": ".join(words[1:]), labels)
             row = _row(words[0] if words else "", name, estimate, error)
             rows.append(row | {k[5:]: one[k] for k in ("conf.low", "conf.high") if k in one})
+    rows += _within(content["released"])
     return {
         "claim": str(content["guarantee"]["text"]).splitlines(),
         "rows": json.loads(json.dumps(rows[:_MOST_ROWS]).replace("NaN", "null")),
@@ -203,6 +204,17 @@ def _of_document(study: Study) -> dict[str, Any]:
         "notes": list(content["notes"]),
         "issued": content["issued"],
     }
+
+
+def _within(released: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Effects within the levels of subgroups, as a document of results has them beside."""
+    for title, table in released.items():
+        by = title.removeprefix("effects by ")
+        for one in table if title != by else ():
+            outcome, _, rest = str(one["term"]).partition(f" if {by}=")
+            level, _, arm = rest.rpartition(": ")
+            row = _row(f"{outcome} by {by}", f"{level}: {arm}", one["estimate"], one["std.error"])
+            yield row | {"low": one["conf.low"], "high": one["conf.high"]}
 
 
 def labels_of(study: Study) -> Schema | None:

@@ -117,6 +117,7 @@ _LABELS: Mapping[str, str] = {
     "pre_fit": "Release the fit before treatment",
     "hajek": "Divide by the sums of weights",
     "where": "Rows that it is about",
+    "family": "Kind of model",
     "joint": "Tested together with",
 }
 """Labels of keys whose own name is not yet one."""
@@ -186,6 +187,17 @@ HELP: Mapping[tuple[str, str], str] = {
     ("calibrated", "specifications"): "Other covariates with which the paper runs the regression: "
     "it returns the same effects with them.",
     ("calibrated", "alphas"): "Sizes of tests for which intervals are valid, such as 0.05.",
+    ("regression", "formula"): "The outcome, then ~, then treatment and covariates, such as income "
+    "~ cash + age. With income ~ cash | village each village has an effect; with income ~ age + "
+    "[trained ~ cash], cash is the instrument of trained.",
+    ("regression", "where"): "Only these rows, such as female == 1 & region <= 3: codes, and not "
+    "their labels.",
+    ("regression", "weights"): "The column of its sampling weights (pweights).",
+    ("regression", "cluster"): "The column by which its errors are clustered, or two with a comma "
+    "between them. If empty, as treatment was assigned.",
+    ("regression", "name"): "What its numbers are called, such as table2_women.",
+    ("regression", "family"): "If empty, least squares.",
+    ("regression", "joint"): "Regressions with one word here are tested together, as after suest.",
     ("moments", "formulas"): "One for each regression, such as income ~ cash + age. They are "
     "public, and decide which numbers get the least noise.",
     ("ipw", "treatment"): "The column that says who took part, as 0 or 1.",
@@ -267,6 +279,23 @@ IN_A_SURVEY: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 """The same where nobody was treated."""
 
+TITLES: Mapping[str, str] = {
+    "release": "What is released",
+    "unit": "Who is protected",
+    "budget": "The most that these people may ever be charged",
+    "header": "Confirm only some columns",
+    "declared": "Who declares the public facts",
+    "design": "Design of the experiment",
+    "informed": "Published method",
+    "availability": "What a data editor asks",
+    "study": "Only some columns or rows",
+    "package": "Do-files and replication package",
+    "prepare": "File of public facts",
+    "table": "Table of the paper",
+    "regression": "Regression",
+}
+"""Heading of each section that is no method."""
+
 _PARAMETERS = "Parameters\n----------\n"
 
 
@@ -296,7 +325,8 @@ def in_fields(said: str, keys: Container[str]) -> str:
             return found[0]
         if key == "method" and value in METHOD_NAMES:
             return f"“{METHOD_NAMES[value][0]}”"
-        return f"“{label(key)}: { ({'true': 'yes', 'false': 'no'}.get(value, value)) }”"
+        words = {"true": "yes", "false": "no"} | dict(WORDS.get(key, {}))
+        return f"“{label(key)}: {words.get(value, value)}”"
 
     def named(found: re.Match[str]) -> str:
         key = found[1]
@@ -308,7 +338,12 @@ def in_fields(said: str, keys: Container[str]) -> str:
     said = said.replace("give [low, high] with low < high", "give the smaller one first: 0, 40")
     said = said.replace("n.r. for", "not released for")
     said = said.replace("[[regression]]", "“Regression” of its own")
-    return _SECTION.sub("", said).replace("  ", " ").strip()
+
+    def titled(found: re.Match[str]) -> str:
+        known = found[1] in TITLES and found.start() > 0
+        return f"“{TITLES[found[1]]}”" if known else ""
+
+    return _SECTION.sub(titled, said).replace("  ", " ").strip()
 
 
 _LEVEL = re.compile(r"C\((\w+)\)\[(?:T\.)?([^\]]+)\]")

@@ -7,6 +7,7 @@ declared formulas are read off it for the document of results: post-processing.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -103,8 +104,13 @@ class DeclaredMoments:
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """One row about every regression."""
-        return {"fits": _stacked({of: one.glance() for of, one in self._made[0].items()})}
+        """One row about every regression, and the effects within the levels of every subgroup."""
+        made = self._made[0]
+        found = {"fits": _stacked({of: one.glance() for of, one in made.items()})}
+        for name in self.moments.subgroups if _EFFECTS in made else ():
+            with suppress(DprctError):  # an arm that no level has: the budget is spent
+                found[f"effects by {name}"] = self.moments.effects(where=name).tidy()
+        return found
 
     def summary(self) -> str:
         """Return the tables of all results, then the certificate of the release."""

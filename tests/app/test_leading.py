@@ -12,7 +12,7 @@ import dprct
 from dprct.app.desk import opened
 from dprct.app.leading import follow, implied, proposals, small_delta
 from dprct.app.points import explained
-from dprct.app.words import label, plain
+from dprct.app.words import in_fields, label, plain
 from dprct.disk import read_toml
 from dprct.errors import StudyError
 from dprct.schema import Column, FileFacts, Schema
@@ -177,6 +177,9 @@ def test_points_lead_to_their_fields() -> None:
         "[calibrated] missing_policy = \"private\" of 'age' is not offered": (
             "columns", "age", "missing_policy",
         ),
+        "[moments] 'all': weights names 'age', which is private and needs bounds": (
+            "columns", "age", "bounds",
+        ),
         "something else": (),
     }  # fmt: skip
     keys = {"release": {"epsilon"}, "design": {"kind"}}
@@ -202,6 +205,37 @@ def test_a_plan_that_refuses_names_what_would_go_on() -> None:
     said = "[calibrated] missing_policy = \"private\" of 'y' is not offered with clusters; say "
     (one,) = explained([said + 'missing_policy = "public" or a number'], ["y"], {})
     assert [button["label"] for button in one.remedies] == ["It is public who has a value"]
+    said = """column 'y' may be missing; declare missing_policy = "public", or missing = "never\""""
+    (one,) = explained([said], ["y"], {})
+    assert [button["label"] for button in one.remedies] == [
+        "It is public who has a value", "It is never missing",
+    ]  # fmt: skip
+
+
+def test_a_regression_that_needs_public_treatment_has_a_button_and_its_options_are_in_sight(
+    desk: Desk,
+) -> None:
+    edit(desk, {("release", "method"): "moments"})
+    roles(desk, income="outcome", treat="treatment", age="covariate")
+    edit(desk, FACTS | {("design", "kind"): "complete", ("release", "delta"): "1e-6"})
+    asked = {"formula": "income ~ treat", "where": "age > 30", "name": "older"}
+    edit(desk, {("regression", 0, key): text for key, text in asked.items()})
+    (form, _) = (one for one in desk.state()["sections"] if one["name"] == "regression")
+    first = [one["key"] for one in form["fields"] if one["first"]]
+    assert {"formula", "where", "family", "weights", "name"} <= {*first}
+    (one,) = desk.state()["open"]
+    (button,) = one["remedies"]
+    assert button["label"] == "It is public who was treated"
+    assert "Whether treatment is protected: who was treated is public" in one["words"]
+    desk.edit(desk.revision(), button["changes"])
+    assert desk.state()["open"] == []
+
+
+def test_sections_in_a_sentence_have_their_headings() -> None:
+    said = in_fields("[budget] epsilon = 3: give the same [budget], or none", {"epsilon"})
+    assert said == (
+        "“Epsilon: 3”: give the same “The most that these people may ever be charged”, or none"
+    )
 
 
 def test_words_of_the_page_are_no_code(desk: Desk) -> None:

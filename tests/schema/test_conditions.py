@@ -14,6 +14,7 @@ from dprct.schema.conditions import (
     as_in_stata,
     columns_asked,
     condition,
+    in_signs,
     meets,
     named,
     reduced,
@@ -168,3 +169,24 @@ def test_a_single_equals_sign_is_told(text: str, said: bool) -> None:
     with pytest.raises(FormulaError, match="is not an expression") as caught:
         condition(text)
     assert ("compares nothing" in str(caught.value)) is said
+
+
+@pytest.mark.parametrize("name", ["years at school", "a-b", "age (years)", "x.1", "größe in m"])
+def test_a_name_with_blanks_or_signs_stands_in_backquotes(name: str) -> None:
+    """R's data frames have such names; a condition is read again as it is written."""
+    text = condition(f'!is.na(`{name}`) & `{name}` > 9 & town != "`no`"')
+    assert condition(text) == text
+    assert text == f"not missing(`{name}`) and `{name}` > 9 and (town != '`no`')"
+    assert named(text) == {name, "town"}
+    assert reduced(text, [name]) == f"`{name}` > 9 and town != '`no`'"
+    assert in_signs(text, "is.na") == f'(!(is.na(`{name}`)) & `{name}` > 9 & town != "`no`")'
+    columns = {name: np.array([9.0, 10, np.nan]), "town": np.array(["a", "b", "a"], object)}
+    assert meets(text, columns, 3).tolist() == [False, True, False]
+    with pytest.raises(FormulaError, match=r"'open\(`x y`\)' is not allowed"):
+        condition("`x y` > open(`x y`)")
+
+
+def test_what_r_writes_otherwise_is_named() -> None:
+    assert condition("`plain` == 1 & is.na(y)") == "plain == 1 and missing(y)"
+    with pytest.raises(FormulaError, match=r"write inlist\(x, 1, 3\)"):
+        condition("x %in% c(1, 3)")

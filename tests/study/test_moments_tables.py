@@ -63,3 +63,31 @@ def test_of_units_with_several_rows_only_declared_regressions_are_tabled() -> No
     assert other.tidy().empty
     assert other.tables["fits"].empty
     assert "were not released" in other.notes[-1]
+
+
+def test_effects_within_subgroups_are_tables_of_the_document() -> None:
+    n = 4000
+    data = pd.DataFrame(
+        {
+            "grade": np.tile([-0.5, 0.5, 0.2, 0.4], n // 4),
+            "tutor": np.tile([0.0, 1.0], n // 2),
+            "town": np.repeat(["a", "b"], n // 2),
+        }
+    )
+    schema = Schema(
+        (
+            Column("grade", bounds=(-1, 1), missing=()),
+            Column("tutor", "byte", levels=(0, 1), missing=()),
+            Column("town", "str1", levels=("a", "b"), missing=()),
+        )
+    )
+    asked = PrivateMoments(
+        data, schema, formulas=["grade ~ tutor"], subgroups=["town"],
+        assignment=dprct.Complete("tutor", shares=0.5), neighbors="replace-one-design-public",
+    )  # fmt: skip
+    moments = asked.fit(epsilon=4, delta=1e-6, rng=1)
+    tables = DeclaredMoments(moments, (dprct.Regression("grade ~ tutor"),)).tables
+    pd.testing.assert_frame_equal(tables["effects by town"], moments.effects(where="town").tidy())
+    assert tables["effects by town"]["term"].tolist() == [
+        "grade if town=a: tutor", "grade if town=b: tutor",
+    ]  # fmt: skip

@@ -48,6 +48,7 @@ export function arrange(place, wanted) {
 export function table(caption, heads, rows, facts) {
   const cell = (value) => element("td", { text: typeof value === "number" ? short(value) : value || "" });
   return element("table", facts || {}, caption ? element("caption", { text: caption }) : null,
-    element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col", text })))),
+    element("thead", {}, element("tr", {}, ...heads.map((text) =>
+      text ? element("th", { scope: "col", text }) : element("td")))),
     element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(cell)))));
 }

@@ -4,6 +4,7 @@ import { arrange, button, element } from "./dom.js";
 import { columnOf, edit, isUnsaved, mark, onState, state, unmark, whyUnsaved } from "./study.js";
 
 const WIDE = ["formula", "formulas", "specifications"];
+const isWide = (about) => WIDE.includes(about.at[about.at.length - 1]);
 const fields = new Map(); // id: field
 let openOf = { of: null, by: new Map() }; // open points by the id of their field
 
@@ -32,6 +33,7 @@ export function field(about) {
   let input;
   if (about.flag) input = element("input", { type: "checkbox" });
   else if (about.choices.length) input = choice(about.choices, about.words || {}, about.required);
+  else if (isWide(about)) input = element("textarea", { rows: 1, spellcheck: "false", autocomplete: "off" });
   else input = element("input", { spellcheck: "false", autocomplete: "off", placeholder: about.placeholder || "" });
   input.id = id;
   input.setAttribute("aria-describedby", `${id}-hint ${id}-wrong`);
@@ -41,7 +43,7 @@ export function field(about) {
   const label = element("label", { for: id },
     about.label, needed);
   const made = { about, id, input, wrong, full, needed, saved: "",
-    row: element("div", { class: about.flag ? "field flag" : WIDE.includes(about.at[about.at.length - 1]) ? "field wide" : "field" },
+    row: element("div", { class: about.flag ? "field flag" : isWide(about) ? "field wide" : "field" },
       ...(about.flag ? [input, label] : [label, input]), wrong, hint,
       rest ? element("details", { class: "hint" }, element("summary", { text: "more about it" }), rest) : null) };
   if (!about.flag) {
@@ -49,7 +51,11 @@ export function field(about) {
       if (input.value === made.saved) unmark(id);
       else mark(id, full, "");
     });
-    input.addEventListener("keydown", (event) => { if (event.key === "Enter") save(made); });
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // no line ends within a formula
+      save(made);
+    });
   }
   input.addEventListener("change", () => save(made));
   fields.set(id, made);
@@ -68,7 +74,7 @@ function choice(choices, words, required) {
   return made;
 }
 
-const typed = (one) => !one.about.flag ? one.input.value
+const typed = (one) => !one.about.flag ? one.input.value.replace(/\s*\n\s*/g, " ")
   : one.input.checked ? "true" : one.about.default === "true" ? "false" : "";
 
 async function save(one) {
@@ -77,7 +83,7 @@ async function save(one) {
   if (one.sending === value) return;
   one.sending = value;
   mark(one.id, one.full, "");
-  const refused = await edit([{ at: one.about.at, typed: value }], `${one.full} is saved.`);
+  const refused = await edit([{ at: one.about.at, typed: value }], `Saved: ${one.full}.`);
   one.sending = null;
   if (typed(one) !== value) return; // typed on meanwhile
   if (refused) mark(one.id, one.full, refused);
@@ -217,7 +223,7 @@ export function goTo(id) {
 }
 
 export function remedied(remedy) {
-  edit(remedy.changes, `${remedy.label} is saved.`);
+  edit(remedy.changes, `Saved: ${remedy.label}.`);
 }
 
 export function startForms() {

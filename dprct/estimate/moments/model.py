@@ -284,9 +284,15 @@ class MomentsSpec(Spec[MomentsFacts]):
                 one, schema, design, self.subgroups, self._gone(one, schema), hidden=self.hidden
             )
         if isinstance(found, str) and not replace(one, name=None).bare:
+            hidden = self.hidden and found.startswith("treatment is private")
+            instead = (
+                "give ``neighbors='replace-one-design-public'`` if it is public who was treated"
+                if hidden
+                else "change what the brackets name"
+            )
             raise ParameterError(
                 f"{one.title!r} is not served by one step ({found}), and moments have no such "
-                "regression; change what the brackets name, or give its formula alone"
+                f"regression; {instead}, or give its formula alone"
             )
         return found
 
@@ -333,8 +339,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         check_options(one, self.assignment, schema, self.outcomes)
         if self.hidden and not isinstance(self.assignment, Simple):
             return (
-                "treatment is private, as ``neighbors='replace-one'`` has it, and was not drawn "
-                "for each person by itself, as by ``dprct.Simple``"
+                "treatment is private, and was not drawn for each person by itself, as by "
+                "``dprct.Simple``"
             )
         if self.cov_type == "nonrobust":
             return "``cov_type='nonrobust'`` asks for classical errors"

@@ -405,3 +405,42 @@ test_that("margins after a logit are those of a declared regression", {
   )
   expect_error(margins(work ~ aid, m), "declared", class = "dprct_parameter_error")
 })
+
+test_that("conditions name columns with blanks, and subgroups have the labels of factors", {
+  skip_without_python()
+  set.seed(5)
+  n <- 2000L
+  data <- data.frame(
+    aid = rep(0:1, n / 2), `years at school` = rep(1:16, length.out = n), check.names = FALSE
+  )
+  data$area <- factor(rep(c("rural", "urban"), each = n / 2))
+  data$pay <- pmin(pmax(rnorm(n, 5), 0), 10)
+  facts <- declare(schema(data),
+    pay = list(bounds = c(0, 10), sd = 1, missing = "never"),
+    `years at school` = list(bounds = c(1, 16), missing = c(".")),
+    area = list(levels = c("rural", "urban"), missing = "never"),
+    aid = list(levels = 0:1, missing = "never")
+  )
+  where <- "`years at school` > 9 & area == 2"
+  model <- private_moments(data, facts,
+    formulas = list(pay ~ aid, regression(pay ~ aid, where = where)), columns = "pay",
+    subgroups = "area", assignment = design_complete("aid", shares = 0.5),
+    neighbors = "replace-one-design-public"
+  )
+  m <- fit(model, epsilon = 8, delta = 1e-6)
+  expect_identical(names(coef(effects(m, where = "area"))),
+    c("pay if area=rural: aid", "pay if area=urban: aid"))
+  expect_identical(unique(tidy(m)$regression)[2L],
+    "pay ~ aid, where `years at school` > 9 and area == 2")
+  found <- ols(regression(pay ~ aid, where = where), m)
+  expect_output(print(found), "of area, 2 is urban")
+  for (asked in c("wage %in% c(1, 3)", "area == 'urban'")) {
+    expect_error(
+      private_moments(data, facts,
+        formulas = regression(pay ~ aid, where = asked),
+        assignment = design_complete("aid", shares = 0.5)
+      ),
+      "inlist|1 is rural, 2 is urban", class = "dprct_error"
+    )
+  }
+})

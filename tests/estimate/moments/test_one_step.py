@@ -384,7 +384,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"formulas": [Regression("y ~ t1 + x", name="all", where="female == 1")],
          "neighbors": "replace-one", "assignment": dprct.Complete("t1")},
-        "treatment is private, .* and was not drawn for each person by itself",
+        "treatment is private, and was not drawn for each person by itself",
     ),
     (
         {"formulas": [Regression("y ~ x", name="none", where="female == 1")],
