@@ -639,3 +639,62 @@ def test_rare_facts_bins_and_verdicts(page: Window, desk: Desk) -> None:
     page.until("document.getElementById('worth').textContent.includes('tables.do:3')")
     assert "artefact" in page.text("#worth")
     assert page.js("document.querySelectorAll('#worth b').length") == 0
+
+
+def test_regressions_of_their_own_and_subgroups_from_the_form_to_the_picture(
+    tmp_path: Path, serving: Callable[..., Served], chromium: Chromium, axe: Path
+) -> None:
+    """What decides a regression is in sight, choices are in words, and labels name the levels."""
+    rng = np.random.default_rng(9)
+    n = 2000
+    data = pd.DataFrame(
+        {
+            "voucher": np.tile([0.0, 1.0], n // 2),
+            "area": rng.integers(1, 3, n).astype(float),
+            "sales": rng.gamma(2, 8, n).clip(0, 60),
+        }
+    )
+    columns = (
+        Column("voucher", "byte", "%8.0g"), Column("area", "byte", "%8.0g", "", "areas"),
+        Column("sales", "double", "%9.0g"),
+    )  # fmt: skip
+    path = tmp_path / "traders.dta"
+    labels = FileFacts(value_labels={"areas": {1: "rural", 2: "urban"}})
+    dprct.write_dta(data, Schema(columns, labels), path)
+    page = chromium.window(serving(opened(path, None)).address)
+    page.ready()
+    page.press("#family-experiment")
+    page.step(2)
+    page.roles(voucher="treatment", sales="outcome", area="covariate")
+    declare(page, voucher_levels="0, 1", area_levels="1, 2", sales_bounds="0, 60")
+    end(page)
+    page.step(3)
+    page.press("#method-moments")
+    page.set("f-design-kind", "complete")
+    page.set("f-moments-formulas", "sales ~ voucher,\n  sales ~ voucher + area")
+    page.set("f-moments-subgroups", "area")
+    asked = {"formula": "sales ~ voucher", "where": "area == 2", "name": "urban"}
+    for key, text in asked.items():
+        page.set(f"f-regression-0-{key}", text)
+    for key in ("formula", "where", "family", "weights", "name"):
+        assert page.js(f"document.getElementById('f-regression-0-{key}').checkVisibility()"), key
+    choices = "[...document.getElementById('f-moments-neighbors').options].map(one => one.text)"
+    assert "who was treated is public" in page.js(choices)
+    page.press("#open-3 li button")  # it is public who was treated
+    assert page.text("#open-3 ul") == ""
+    # a line end is none of a formula: Enter saves
+    page.js("document.getElementById('f-moments-formulas').focus()")
+    page.key("Enter", 13)
+    study = path.with_suffix(".toml")
+    formulas = ["sales ~ voucher", "sales ~ voucher + area"]
+    assert read_toml(study, StudyError)["moments"]["formulas"] == formulas
+    page.step(4)
+    page.set("f-release-delta", "1e-6")
+    page.set("f-release-epsilon", "4")
+    release(page)
+    assert page.unusable(axe) == []
+    drawn = "[...document.querySelectorAll('#made figcaption')].map(one => one.textContent)"
+    assert "sales by area" in page.js(drawn)
+    shown = page.text("#made")
+    assert "urban: voucher" in shown
+    assert "Value labels: of area, 2 is urban." in shown

@@ -165,7 +165,7 @@ function formOf(section, list, shape, old) {
   const made = new Map();
   for (const one of list) {
     const required = one.required && (section.there || NEEDED.includes(section.step));
-    made.set(one.key, field({ ...one, required, at: [...section.at, one.key], words: WORDS[one.key] || {} }));
+    made.set(one.key, field({ ...one, required, at: [...section.at, one.key], words: WORDS[one.key] || one.words }));
   }
   const first = list.filter((one) => one.required || one.first || one.value);
   const listed = section.at.length > 1 && !section.there;
