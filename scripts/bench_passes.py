@@ -7,8 +7,9 @@ file that is made first.  Each measurement is a process of its own: the processo
 threads and children, and the most memory that Python's process held.  A fit of a few rows goes
 before it: imports and the start of an engine are part of neither.  ``--turns`` instead
 takes plain pass and fit in turn in one process, and prints the median of the ratios but the first:
-Java compiles while it runs, so that what comes first pays for what comes after.  ``--cluster``
-gives Spark two executors in processes of their own.
+Java compiles while it runs, so that what comes first pays for what comes after.  With ``--warm`` so
+many rows go through all turns before, and no turn over all rows is left out.  ``--cluster`` gives
+Spark two executors in processes of their own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dprct.schema import Schema
 
@@ -41,12 +42,13 @@ def main() -> None:
     arguments.add_argument("--what", nargs="+", default=[*SAID])
     arguments.add_argument("--cluster", action="store_true")
     arguments.add_argument("--turns", type=int, default=0)
+    arguments.add_argument("--warm", type=float, default=0)
     arguments.add_argument("--one", nargs=3, help="engine, what, file")
     given = arguments.parse_args()
     if given.one:
         engine, what, file = given.one
         found = (
-            in_turn(engine, what, file, given.turns, cluster=given.cluster)
+            in_turn(engine, what, file, given.turns, int(given.warm), cluster=given.cluster)
             if given.turns
             else measured(engine, what, file, cluster=given.cluster)
         )
@@ -62,7 +64,8 @@ def main() -> None:
             cells = []
             for engine in given.engines:
                 if given.turns:
-                    found = _apart(engine, what, file, given.cluster, given.turns)
+                    more = ["--turns", str(given.turns), "--warm", str(given.warm)]
+                    found = _apart(engine, what, file, given.cluster, more)
                     cells.append(f"{found['ratio']:.2f}")
                     continue
                 ours, plain = (
@@ -79,6 +82,9 @@ SAID = {
     "effects": "`PrivateATE`, five outcomes",
     "clipped": "the same, over sums of clipped values",
     "cells": "`MVHistogram`, five columns of five bins",
+    "margins": "`Marginals` of the same, over one pass of all their cells",
+    "shapes": "`PrivateAdditive`, four features of five bins",
+    "shapes of effects": "`CATE` with known propensity, the same features",
 }
 _EACH = ", ".join(f"hash(range * 32 + {j}) / 2**64 as x{j}" for j in range(len(COLUMNS)))
 MAKE = f"""
@@ -90,9 +96,11 @@ duckdb.sql(made).write_parquet(sys.argv[2])
 """
 
 
-def _apart(engine: str, what: str, file: str, cluster: bool, turns: int = 0) -> dict[str, float]:
+def _apart(
+    engine: str, what: str, file: str, cluster: bool, more: Sequence[str] = ()
+) -> dict[str, float]:
     """Measure in a process of its own."""
-    command = [sys.executable, __file__, "--turns", str(turns), "--one", engine, what, file]
+    command = [sys.executable, __file__, *more, "--one", engine, what, file]
     found = subprocess.run(
         [*command, *(["--cluster"] if cluster else [])], check=True, stdout=subprocess.PIPE
     )
@@ -115,17 +123,29 @@ def measured(engine: str, what: str, file: str, *, cluster: bool) -> dict[str, f
     return {"seconds": seconds, "gigabytes": used}
 
 
-def in_turn(engine: str, what: str, file: str, turns: int, *, cluster: bool) -> dict[str, float]:
+def in_turn(
+    engine: str, what: str, file: str, turns: int, warm: int = 0, *, cluster: bool
+) -> dict[str, float]:
     """Return the median of processor times of a fit over those of the plain pass before it."""
+    if warm:
+        few = str(Path(file).parent / "few.parquet")
+        subprocess.run([sys.executable, "-c", MAKE, str(warm), few], check=True)
     data, plain, children = ENGINES[engine](file, cluster)
+    if warm:
+        rows, of_few, _ = ENGINES[engine](few, cluster)
+        for _ in range(turns + 1):
+            of_few(what)
+            _fit(what, rows)
+        data, plain, children = ENGINES[engine](file, cluster)
     ratios = []
-    for _ in range(turns + 1):
+    for _ in range(turns + (not warm)):
         started = _processor(children)
         plain(what)
         between = _processor(children)
         _fit(what, data)
         ratios.append((_processor(children) - between) / (between - started))
-    return {"ratio": statistics.median(ratios[1:])}
+        print(f"{what}: {between - started:.1f} s, {ratios[-1]:.2f}", file=sys.stderr, flush=True)
+    return {"ratio": statistics.median(ratios if warm else ratios[1:])}
 
 
 def _few() -> Any:
@@ -142,16 +162,24 @@ def _fit(what: str, data: Any) -> None:
         dprct.PrivateMoments(data, schema, columns=COLUMNS).fit(1, 1e-9)
     elif what in ("effects", "clipped"):
         dprct.PrivateATE(data, schema, outcome=OUTCOMES, assignment=dprct.Simple("t")).fit(1)
+    elif what == "shapes":
+        dprct.PrivateAdditive(data, schema, outcome="x0", features=OUTCOMES[1:], bins=5).fit(1)
+    elif what == "shapes of effects":
+        dprct.CATE(
+            data, schema, outcome="x0", features=OUTCOMES[1:], bins=5, treatment="t", propensity=0.5
+        ).fit(1)
     else:
         from dprct.encoding import encodings
         from dprct.model import BoundTable, bound
-        from dprct.queries.counts import cell_counts
-        from dprct.release.histogram import HistogramSpec
+        from dprct.queries.counts import cell_counts, one_way_counts
+        from dprct.release.histogram import HistogramSpec, MarginalsSpec
 
-        # the two passes of MVHistogram, without the ten million rows that it then draws
+        # the two passes of a histogram, without the ten million rows that it then draws
         table = BoundTable(data)
-        facts = bound(HistogramSpec(columns=tuple(OUTCOMES)), table, schema)
-        cell_counts(table.frame, encodings(schema, OUTCOMES), n=facts.n)
+        spec = HistogramSpec if what == "cells" else MarginalsSpec
+        facts = bound(spec(columns=tuple(OUTCOMES)), table, schema)
+        counts: Any = cell_counts if what == "cells" else one_way_counts
+        counts(table.frame, encodings(schema, OUTCOMES), n=facts.n)
 
 
 def _schema() -> Schema:
@@ -178,9 +206,14 @@ def _sql(what: str, table: str) -> str:
         values = [held.format(x) for x in OUTCOMES]
         sums = ", ".join(f"sum({x}), sum({x} * {x})" for x in values)
         return f"select t, {sums}, count(*) from {table} group by t"
-    codes = ", ".join(f"floor({x} * 5) as c{j}" for j, x in enumerate(OUTCOMES))
-    by = ", ".join(f"c{j}" for j in range(len(OUTCOMES)))
-    return f"select {by}, count(*) from (select {codes} from {table}) as coded group by {by}"
+    shapes = what.startswith("shapes")
+    codes = [f"floor({x} * 5) as c{j}" for j, x in enumerate(OUTCOMES[1:] if shapes else OUTCOMES)]
+    by = ", ".join(f"c{j}" for j in range(len(codes)))
+    also, value = "", "x0" if what == "shapes" else "2 * (x0 - 0.5) * (2 * t - 1)"
+    if shapes:
+        codes, also = [*codes, f"{value} as y"], ", sum(y), sum(y * y)"
+    rows = f"(select {', '.join(codes)} from {table}) as coded"
+    return f"select {by}, count(*){also} from {rows} group by {by}"
 
 
 def _duckdb(file: str, cluster: bool) -> tuple[Any, Callable[[str], Any], list[int]]:
@@ -212,7 +245,15 @@ def _polars(file: str, cluster: bool) -> tuple[Any, Callable[[str], Any], list[i
             sums += [(v * v).sum().alias(f"{x}2") for x, v in values.items()]
             asked = rows.group_by("t").agg(*sums, pl.len())
         else:
-            asked = rows.group_by([(pl.col(x) * 5).floor() for x in OUTCOMES]).len()
+            shapes = what.startswith("shapes")
+            by = [(pl.col(x) * 5).floor() for x in (OUTCOMES[1:] if shapes else OUTCOMES)]
+            y = (
+                pl.col("x0")
+                if what == "shapes"
+                else 2 * (pl.col("x0") - 0.5) * (2 * pl.col("t") - 1)
+            )
+            sums = [y.sum().alias("s"), (y * y).sum().alias("q")] if shapes else []
+            asked = rows.group_by(by).agg(pl.len(), *sums)
         return asked.collect(engine="streaming")
 
     return rows, plain, []

@@ -13,6 +13,7 @@ from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import (
     GRID,
+    MOST_GROUPS,
     Array,
     Clipped,
     Numbers,
@@ -45,13 +46,6 @@ if TYPE_CHECKING:
 
 ROWS = "rows"
 """Name of the number of rows among the sums of a cell."""
-
-MOST_GROUPS = 1 << 14
-"""Blocks share a pass over the table while all their features cross in at most so many cells.
-
-A pass over the rows costs an engine more than thousands of groups: five features of 8 levels are
-2 passes and not 5.
-"""
 
 _CELL = "__cell"
 

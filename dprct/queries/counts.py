@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.privacy.aggregates import CellCounts, IntegerVector
+from dprct.queries.sums import MOST_GROUPS
 from dprct.records import dataclass
 from dprct.schema.tables import COMPANION, check_rows, collected
 
@@ -266,7 +268,7 @@ def one_way_counts(
 
     ``n`` is the public number of rows at the door; another number now is refused.
     """
-    counts = [_one_way(frame, encoding) for encoding in encodings]
+    counts = [margin for some in _together(frame, encodings) for margin in _margins(frame, some)]
     if n is not None:
         for column in counts:
             check_rows(int(column.sum()), n)
@@ -280,10 +282,25 @@ def one_way_counts(
     )
 
 
-def _one_way(frame: Table, encoding: Coded) -> Integers:
-    digits, rows = _counted(frame, [encoding])
-    found = np.zeros(encoding.size, np.int64)
-    np.add.at(found, digits[:, 0], rows)
+def _together(frame: Table, encodings: Sequence[Coded]) -> Iterator[list[Coded]]:
+    """Yield columns that share a pass: in an engine, while their cells are few."""
+    shared: list[Coded] = []
+    for encoding in encodings:
+        cells = math.prod(one.size for one in (*shared, encoding))
+        if shared and (cells > MOST_GROUPS or not isinstance(frame, nw.LazyFrame)):
+            yield shared
+            shared = []
+        shared.append(encoding)
+    if shared:
+        yield shared
+
+
+def _margins(frame: Table, encodings: Sequence[Coded]) -> list[Integers]:
+    """Return the rows at every level of columns that share a pass."""
+    digits, rows = _counted(frame, encodings)
+    found = [np.zeros(encoding.size, np.int64) for encoding in encodings]
+    for margin, codes in zip(found, digits.T, strict=True):
+        np.add.at(margin, codes, rows)
     return found
 
 

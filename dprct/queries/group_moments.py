@@ -20,7 +20,7 @@ from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import EXACT, added, check_extent, compact, present
 from dprct.records import dataclass
 from dprct.schema.columns import as_is_within, check_own
-from dprct.schema.tables import check_counts, check_rows, owners
+from dprct.schema.tables import check_counts, check_rows, on_its_own, owners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -124,8 +124,6 @@ class Part:
             return (encoding(self.column).expression() == self.level).cast(nw.Float64)
         low, high = self.bounds
         fill = nw.lit(min(max(self.filled, low), high))
-        # without nulls and ``clip``, the method that Spark writes for twenty columns stays below
-        # the 8,000 bytes that Java compiles
         x = nw.col(self.column.name).cast(nw.Float64).fill_null(self.filled)
         number = nw.when(x <= math.inf).then(nw.lit(high)).otherwise(fill)  # or NaN
         return as_is_within(x, low, high, nw.when(x < low).then(nw.lit(low)).otherwise(number))
@@ -746,7 +744,7 @@ def _in_engine(
     rows = prepared(table, _columns(grid, cells)).select(
         *[nw.col(key).alias(name) for key, name in zip(keys, by, strict=True)],
         *([cells.cell().alias(_CELL)] if cells.divides else []),
-        *[column.whole().alias(f"k{j}") for j, column in enumerate(grid.columns)],
+        *[on_its_own(c.whole(), table).alias(f"k{j}") for j, c in enumerate(grid.columns)],
     )
     # by a constant, Polars takes the rows for sorted, and holds all of them
     if cells.divides:
@@ -794,7 +792,7 @@ def _moved(
     held = [*keys, *[f"k{j}" for j in range(d) if j not in free], _OUTSIDE]
     # at most 108 squares of at most 2^40: a double holds their sum
     square = reduce(add, [nw.col(f"k{j}") * nw.col(f"k{j}") for j in free])
-    rows = rows.with_columns(square.alias(_SQUARE))
+    rows = rows.with_columns(on_its_own(square, rows).alias(_SQUARE))
     # at least 1, so that no engine meets a division by zero in the branch that is not taken
     root = nw.max_horizontal(nw.col(_SQUARE), nw.lit(1.0)).sqrt()
     is_outside = nw.when(nw.col(_SQUARE) > float(room)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
@@ -807,14 +805,13 @@ def _moved(
         k = nw.col(f"k{j}")
         size = (k.abs() * nw.col(_BY)).floor().cast(nw.Float64)
         shorter = nw.when(k < 0).then(size * -1.0).otherwise(size)
-        moved.append(outside.then(shorter).otherwise(k).alias(f"k{j}"))
+        moved.append(on_its_own(outside.then(shorter).otherwise(k), rows).alias(f"k{j}"))
     rows = rows.select(*held, *moved)
-    rows = rows.with_columns(outside.then(square).otherwise(nw.lit(0.0)).alias(_SQUARE))
-    still = nw.when(nw.col(_SQUARE) > float(room))
     zero = nw.lit(0.0)
-    return rows.select(
-        *held, *[still.then(zero).otherwise(nw.col(f"k{j}")).alias(f"k{j}") for j in free]
-    )
+    rows = rows.with_columns(on_its_own(outside.then(square).otherwise(zero), rows).alias(_SQUARE))
+    still = nw.when(nw.col(_SQUARE) > float(room))
+    inside = [on_its_own(still.then(zero).otherwise(nw.col(f"k{j}")), rows) for j in free]
+    return rows.select(*held, *[k.alias(f"k{j}") for j, k in zip(free, inside, strict=True)])
 
 
 def _check_counts(answer: list[list[Any]], keys: tuple[str, ...], counted: Counted) -> None:

@@ -214,6 +214,13 @@ _STEPS, _HIGH, _SQUARE = "__k", "__a", "__q"
 EXACT = 1 << 53
 """Up to here doubles are all whole numbers, so that adding some is exact in any order."""
 
+MOST_GROUPS = 1 << 14
+"""What is asked of several columns shares a pass while all of them cross in at most so many cells.
+
+A pass over the rows costs an engine more than thousands of groups: five features of 8 levels are
+2 passes and not 5.
+"""
+
 
 def added(
     frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str] = (), *, doubles: bool = False

@@ -10,8 +10,10 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from dprct import MVHistogram, PrivateATE, PrivateMoments, Simple
-from dprct.queries import group_moments, sums, together
+from dprct import Marginals, MVHistogram, PrivateATE, PrivateMoments, Simple
+from dprct.encoding import encodings
+from dprct.privacy.aggregates import _open
+from dprct.queries import counts, group_moments, sums, together
 from dprct.schema import Column, Schema
 from dprct.schema.tables import (
     COMPANION,
@@ -61,6 +63,9 @@ MODELS: dict[str, Callable[[Any, Schema], Any]] = {
     "histogram": lambda data, schema: MVHistogram(
         data, schema.select(["x", "g"]), columns=["x", "g"]
     ),
+    "histogram of each column": lambda data, schema: Marginals(
+        data, schema.select(["x", "g"]), columns=["x", "g"]
+    ),
 }  # fmt: skip
 
 
@@ -86,7 +91,7 @@ def said(form: str, model: Any) -> Any:
     """Return what a fit of a seed releases."""
     if form.startswith("moments"):
         return model.fit(4, delta_of(form), rng=3).drawn.sums.tolist()
-    if form == "histogram":
+    if form.startswith("histogram"):
         return model.fit(30, rng=3).protected.sort_values(["x", "g"]).to_numpy().tolist()
     found = model.fit(4, delta_of(form), rng=3)
     return [*found.params, *found.bse]
@@ -134,6 +139,19 @@ def _noting(answered: Callable[..., Any], kinds: list[Any]) -> Callable[..., Any
         return answered(frame, sums, by, kind)
 
     return noted
+
+
+@pytest.mark.parametrize(("most", "passes"), [(1, 3), (3 * 35, 2), (3 * 35 * 2, 1)])
+def test_columns_share_a_pass_while_their_cells_are_few(
+    engines: ModuleType, asked: list[str], monkeypatch: pytest.MonkeyPatch, most: int, passes: int
+) -> None:
+    codes = encodings(engines.SCHEMA, ["g", "x", "t"])
+    expected = _open(counts.one_way_counts(table(engines.rows()), codes)).tolist()
+    monkeypatch.setattr(counts, "MOST_GROUPS", most)
+    lazy = table(engines.ENGINES["DuckDB"](engines.rows()))
+    del asked[:]
+    assert _open(counts.one_way_counts(lazy, codes)).tolist() == expected
+    assert len(asked) == passes
 
 
 @pytest.mark.parametrize("t", ["legal", "missing", "illegal"])
