@@ -8,6 +8,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dprct.dofile.memory import bindings
+from dprct.dofile.varlists import bare_names
 from dprct.errors import FormulaError
 from dprct.records import dataclass
 from dprct.schema.expressions import MADE, names_in, parse, values_in
@@ -147,7 +149,7 @@ def on_derived(row: Regression, names: Mapping[str, str], products: Collection[s
         if name not in found
     }
     outcome = row.outcome
-    return replace(
+    now = replace(
         row,
         outcome=found.get(outcome, outcome) if isinstance(outcome, str) else [*words(outcome)],
         regressors=words(row.regressors),
@@ -163,6 +165,11 @@ def on_derived(row: Regression, names: Mapping[str, str], products: Collection[s
         derived=derived,
         remade=tuple(name for name in row.remade if name not in found),
     )
+    # what it was made of on the way is no column of the regression any more
+    listed = (*now.outcomes, *now.regressors, *now.instruments, *now.absorb, *now.cluster)
+    used = [name for word in listed for name in bare_names(word)]
+    used += re.findall(r"[A-Za-z_]\w*", f"{now.sample} {now.groups} {now.weights}")
+    return replace(now, derived=bindings(now.derived, used))
 
 
 def all_on_derived(

@@ -172,7 +172,7 @@ def _records(table: TableSpec, moments: Moments, row: _Row, fit: Any) -> Iterato
 
 def _control_mean(table: TableSpec, moments: Moments, outcome: str) -> float:
     """Mean of the people without treatment, where that is who is in no arm of the table."""
-    if {*table.arms} != {*moments.arms[1:]} or table.weights != moments.weights:
+    if {*table.arms} != {*moments.arms[1:]} or table.weights != moments.weights or table.where:
         return math.nan
     try:
         return float(moments.effects([outcome]).control["mean"][outcome])

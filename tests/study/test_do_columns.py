@@ -13,8 +13,9 @@ import dprct
 from dprct.cli import main
 from dprct.errors import StudyError
 from dprct.io.stata import read_dta, write_dta
-from dprct.schema import Schema
-from dprct.study.do_columns import written_out
+from dprct.schema import Column, Schema
+from dprct.study.do_columns import all_on_derived, written_out
+from dprct.study.do_files import read_do
 from dprct.study.ready import bound_model, confidential, open_points, study_of
 from dprct.study.study import study_from
 from dprct.study.verdicts import of_file, of_study
@@ -336,3 +337,19 @@ def test_check_with_open_points_says_them_once(
     assert "1 open point\nthe regressions of the do-files are judged once that is" in ran.out
     ran = run("check", folder / "study.toml", "--do", folder / "gone.do")
     assert (ran.code, "gone.do" in ran.err) == (2, True)
+
+
+def test_what_a_declared_column_was_made_of_on_the_way_is_none_of_the_regression(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.do").write_text(
+        "use a\ngen late = 1 if wave < 3\nreplace late = 0 if late == .\ngen lw = late*warm\n"
+        "reg y t lw, r\nreg y t lw late if late == 1, r\n"
+    )
+    schema = Schema(tuple(map(Column, ("y", "t", "warm", "wave"))))
+    rows = read_do(tmp_path / "a.do", schema, treatments=["t"], dataset="a.dta")
+    expression = rows[0].made["lw"].expression
+    first, second = all_on_derived(rows, {"lw_2": expression}, ["t"])
+    assert first.regressors == ("t", "lw_2")
+    assert not first.derived
+    assert {*second.derived} == {"late"}

@@ -11,7 +11,9 @@ import pytest
 import dprct
 from dprct import Column, PrivateMoments, Schema, Unit
 from dprct.errors import FileError
+from dprct.study.declared_tables import tables_from
 from dprct.study.moments_tables import DeclaredMoments, check_moments_target, moments_path
+from dprct.study.tables_of_moments import table_of_moments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,3 +93,27 @@ def test_effects_within_subgroups_are_tables_of_the_document() -> None:
     assert tables["effects by town"]["term"].tolist() == [
         "grade if town=a: tutor", "grade if town=b: tutor",
     ]  # fmt: skip
+
+
+def test_a_table_of_some_rows_has_no_control_mean_of_all_people() -> None:
+    n = 4000
+    data = pd.DataFrame({
+        "grade": np.tile([-0.5, 0.5, 0.2, 0.4], n // 4),
+        "tutor": np.tile([0.0, 1.0], n // 2),
+        "late": np.repeat([0.0, 1.0], n // 2),
+    })  # fmt: skip
+    schema = Schema((
+        Column("grade", bounds=(-1, 1), missing=()),
+        Column("tutor", "byte", levels=(0, 1), missing=(), fate="public"),
+        Column("late", "byte", levels=(0, 1), missing=()),
+    ))  # fmt: skip
+    asked = PrivateMoments(
+        data, schema, columns=["grade"], subgroups=["late"], assignment=dprct.Simple("tutor"),
+        neighbors="replace-one-design-public",
+    )  # fmt: skip
+    moments = asked.fit(epsilon=40, delta=1e-6, rng=1)
+    keys = {"name": "t", "outcomes": ["grade"], "arms": ["tutor"], "errors": "nonrobust"}
+    whole, late = tables_from([keys, keys | {"name": "t2", "where": "late == 1"}])
+    found = [table_of_moments(one, moments).tidy().iloc[0] for one in (whole, late)]
+    assert [np.isnan(one["control_mean"]) for one in found] == [False, True]
+    assert not any(np.isnan(one["estimate"]) for one in found)
