@@ -530,6 +530,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         check_sample(schema, self._public)
         return here
 
+    @checked
     def is_coded(self, name: str) -> bool:
         """Whether a public column holds other numbers than 0 and 1."""
         values = self._public.get(name)
