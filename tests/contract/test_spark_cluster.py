@@ -124,7 +124,7 @@ def test_an_executor_that_is_killed_during_a_fit_changes_no_number(
     spark: Any, rows: Any, name: str
 ) -> None:
     settled(spark)
-    budget = {"epsilon": 1, "delta": 0 if name == "effects" else 1e-6, "rng": 3}
+    budget = {"epsilon": 1, "delta": 0 if name == "effects" else 1e-8, "rng": 3}
     expected = said(MODELS[name](rows).fit(**budget))
     model = MODELS[name](rows)
     found, killed = killed_while(spark, lambda: model.fit(**budget), 1)
