@@ -61,6 +61,7 @@ from dprct.schema.tables import (
     COMPANION,
     Counted,
     Counting,
+    NumPyTable,
     asking,
     check_legal,
     check_rows,
@@ -68,6 +69,7 @@ from dprct.schema.tables import (
     collected,
     counted_once,
     eager,
+    in_engine,
     names_of,
     opened,
     row_count,
@@ -118,7 +120,7 @@ class BoundTable(HoldsRows):
     BoundTable(2 rows)
     """
 
-    frame: Table
+    held: Table | NumPyTable
     counted: Counted | None = None
     """What the one pass at the door of an engine found; None in memory."""
     _n: int | None = None
@@ -129,23 +131,28 @@ class BoundTable(HoldsRows):
                 f"data is ``{type(data).__name__}``; one fit reads one table: merge the files and "
                 "protect once, or release them separately with the same key map and ledger"
             )
-        self.frame = eager(data) if in_memory else opened(data)
+        self.held = eager(data) if in_memory and not isinstance(data, NumPyTable) else opened(data)
+
+    @property
+    def frame(self) -> Table:
+        """The rows behind narwhals' interface."""
+        return self.held.frame if isinstance(self.held, NumPyTable) else self.held
 
     @property
     def n(self) -> int:
         """Number of rows, counted once."""
         if self._n is None:
-            self._n = row_count(self.frame)
+            self._n = row_count(self.held)
         if self._n == 0:
             raise SchemaError("data has no rows; give a table with at least one row")
         return self._n
 
     def count(self, schema: Schema, columns: Sequence[str], spec: Spec[Any]) -> None:
         """Ask an engine for all counts that a method needs, in one pass; free in memory."""
-        if not isinstance(self.frame, nw.LazyFrame):
+        if not in_engine(self.held):
             return
         try:
-            self.counted = counted_once(schema, self.frame, columns, spec.counting(schema))
+            self.counted = counted_once(schema, self.held, columns, spec.counting(schema))
         except EngineError:
             raise
         except DprctError:
@@ -155,19 +162,19 @@ class BoundTable(HoldsRows):
     @property
     def names(self) -> list[str]:
         """Names of the columns, which are public."""
-        return names_of(self.frame)
+        return names_of(self.held)
 
     def clipped(self, schema: Schema) -> BoundTable:
         """Return the table with values at the nearest bound where a column declares ``clip``."""
         made = BoundTable.__new__(BoundTable)
-        made.frame, made._n = clipped_as_declared(schema, self.frame), self._n
+        made.held, made._n = clipped_as_declared(schema, self.held), self._n
         made.counted = self.counted
         return made
 
     def with_frame(self, frame: Table) -> BoundTable:
         """Return the same rows with columns that were made of each of them alone."""
         made = BoundTable.__new__(BoundTable)
-        made.frame, made._n, made.counted = frame, self.n, self.counted
+        made.held, made._n, made.counted = frame, self.n, self.counted
         return made
 
     def check_there(self) -> None:
@@ -177,7 +184,7 @@ class BoundTable(HoldsRows):
         ------
         EngineError
         """
-        check_rows(row_count(self.frame), self.n)
+        check_rows(row_count(self.held), self.n)
 
     def asking(self, wanted: str) -> AbstractContextManager[None]:
         """Withhold what an engine says when it fails; some fail when a query is made, not run."""
@@ -186,21 +193,21 @@ class BoundTable(HoldsRows):
     @property
     def in_engine(self) -> bool:
         """Whether the rows stay in an engine, which may fail or hold others in the next pass."""
-        return isinstance(self.frame, nw.LazyFrame)
+        return in_engine(self.held)
 
     def rows(self) -> Frame:
         """Return the table of a method that reads all rows at once."""
         return eager(self.frame)
 
-    def columns(self, names: Iterable[str]) -> Frame:
+    def columns(self, names: Iterable[str]) -> Frame | NumPyTable:
         """Return columns that are needed row by row: read at once, and so in one order."""
-        if not isinstance(self.frame, nw.LazyFrame):
-            return self.frame
+        if not in_engine(self.held):
+            return self.held
         wanted, there = list(dict.fromkeys(names)), set(self.names)
         if not wanted:
             return nw.from_native(pd.DataFrame(), eager_only=True)
         companions = [name + COMPANION for name in wanted if name + COMPANION in there]
-        return collected(self.frame.select(*wanted, *companions))
+        return collected(self.held.select(*wanted, *companions))
 
     def __repr__(self) -> str:
         return f"BoundTable({self.n:,} rows)"
@@ -232,9 +239,9 @@ def bound(spec: Spec[Any], table: BoundTable, schema: Schema) -> Facts:
     spec.require(facts)
     shown = tuple(name for name in spec.shown(sealed) if name not in columns)
     _check_there(shown, table)
-    check_legal(sealed, table.frame, columns, table.counted)
+    check_legal(sealed, table.held, columns, table.counted)
     if shown:
-        validate(sealed, table.frame, shown)
+        validate(sealed, table.held, shown)
     return facts
 
 

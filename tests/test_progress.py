@@ -81,7 +81,7 @@ def test_work_within_work_is_silent(alone: Terminal, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("suffix", "reader", "inner"),
-    [("csv", read, "dprct.io.text._kinds"), ("dta", read_dta, "dprct.io.stata.files.read_frame")],
+    [("csv", read, "dprct.io.text._kinds"), ("dta", read_dta, "dprct.io.stata.files.read_table")],
 )
 def test_reading_is_said(
     suffix: str,

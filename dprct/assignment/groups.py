@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 from dprct.arguments import checked, given
 from dprct.assignment.clusters import ClusterFacts
 from dprct.errors import ColumnError, ParameterError, SchemaError
-from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
+from dprct.formula.design_matrix import (
+    check_known,
+    columns_of,
+    is_factor,
+    is_missing,
+    numbers_of,
+)
 from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.privacy.noise import source
 from dprct.queries.sums import Combinations, added
 from dprct.records import dataclass
-from dprct.schema.tables import names_of, row_count
+from dprct.schema.tables import NumPyTable, names_of, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -420,14 +426,17 @@ def rows_of(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, pd.In
 
 
 def combined(
-    frame: IntoFrame, names: Iterable[str], counted: Counted | None = None
-) -> tuple[pd.DataFrame, Combinations | None]:
+    frame: IntoFrame | NumPyTable, names: Iterable[str], counted: Counted | None = None
+) -> tuple[Any, Combinations | None]:
     """Return some columns of every row, or, of a table in an engine, of every combination.
 
     They are those of treatment, blocks and clusters, which are public.  What an engine's pass at
     the door counted is not asked again.
     """
     wanted = list(dict.fromkeys(names))
+    if isinstance(frame, NumPyTable):
+        check_known(wanted, list(frame.arrays))
+        return frame, None
     table = nw.from_native(frame, pass_through=True)
     if not isinstance(table, nw.LazyFrame):
         return rows_of(frame, wanted)[0], None
@@ -504,21 +513,44 @@ def _coded(rows: pd.DataFrame, names: Sequence[str]) -> tuple[Codes, list[Hashab
 
     What is missing is None.
     """
-    codes, values = pd.factorize(rows[names[0]], use_na_sentinel=False)
+    codes, values = _factorized(rows[names[0]])
     if len(names) == 1:
-        return codes.astype(np.int64), list(_or_none(pd.Series(values)))
-    inner = np.zeros(len(rows), np.int64)
-    for name in names:
-        codes, values = pd.factorize(rows[name], use_na_sentinel=False)
-        inner = pd.factorize(inner * len(values) + codes)[0].astype(np.int64)
+        return codes, values
+    places = [codes]
+    inner, of = codes, [values]
+    for name in names[1:]:
+        codes, values = _factorized(rows[name])
+        places.append(codes)
+        of.append(values)
+        inner = _in_order(inner * len(values) + codes)[0]
     first = np.unique(inner, return_index=True)[1]
-    found = rows[list(names)].iloc[first]
-    return inner, list(zip(*(_or_none(found[name]) for name in names), strict=True))
+    found = [[known[at] for at in place[first]] for place, known in zip(places, of, strict=True)]
+    return inner, list(zip(*found, strict=True))
 
 
-def _or_none(values: pd.Series[Any]) -> Iterable[Hashable]:
-    """Return values with None for all that are missing, so that each can be looked up."""
-    return [None if gone else value for value, gone in zip(values, values.isna(), strict=True)]
+def _factorized(column: pd.Series[Any] | NDArray[Any]) -> tuple[Codes, list[Hashable]]:
+    """Return codes of the values of a column in their order, and the values: None if missing."""
+    if not isinstance(column, np.ndarray):
+        codes, values = pd.factorize(column, use_na_sentinel=False)
+        found = pd.Series(values)
+        return codes.astype(np.int64), [
+            None if gone else value for value, gone in zip(found, found.isna(), strict=True)
+        ]
+    if column.dtype == object:
+        known: dict[Hashable, int] = {}
+        places = [known.setdefault(value, len(known)) for value in column.tolist()]
+        return np.array(places, np.int64), list(known)
+    codes, first = _in_order(column)
+    return codes, [None if value != value else value for value in column[first].tolist()]
+
+
+def _in_order(numbers: NDArray[Any]) -> tuple[Codes, Codes]:
+    """Return codes of numbers in the order in which they come, and where each comes first."""
+    _, first, codes = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[codes.ravel()], first[order]
 
 
 @dataclass(frozen=True)

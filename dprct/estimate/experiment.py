@@ -24,13 +24,13 @@ from dprct.assignment.groups import (
     units_of,
 )
 from dprct.errors import ParameterError, SchemaError
-from dprct.lazy import narwhals as nw
 from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Combinations, observed, observed_counts
 from dprct.records import dataclass
 from dprct.results.base import HoldsRows
 from dprct.schema.columns import Unit
+from dprct.schema.tables import in_engine
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Column
     from dprct.schema.facts import MissingPolicy
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Counted, Table
+    from dprct.schema.tables import Counted, NumPyTable, Table
 
 BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
@@ -93,19 +93,22 @@ class Experiment(HoldsRows, Comparison):
     combinations: Combinations | None = None
     rows: NDArray[np.int64] | None = None
 
-    def among_observed(self, frame: Table, column: Column, counted: Counted | None = None) -> Arms:
+    def among_observed(
+        self, frame: Table | NumPyTable, column: Column, counted: Counted | None = None
+    ) -> Arms:
         """People who count where only those with a value do; for public missingness.
 
         ``counted`` is what the pass at the door of an engine found, where it is at hand.
         """
         if self.combinations is None:
-            assert isinstance(frame, nw.DataFrame)
+            assert not in_engine(frame)
             return self.counted(observed(frame, column))
         if counted is not None and column.name in counted.present:
             at = 1 + counted.present.index(column.name)
             sizes = [counted.groups[key][at] for key in self.combinations.places]
             number = np.array(sizes, np.int64)
         else:
+            assert in_engine(frame)
             number = observed_counts(frame, column, self.combinations)
         arms = self.counted(number)
         return replace(arms, combinations=replace(self.combinations, present=column.name))

@@ -43,7 +43,7 @@ def columns_of(data: IntoFrame, names: Iterable[str]) -> pd.DataFrame:
     wanted = list(dict.fromkeys(names))
     if isinstance(data, pd.DataFrame):
         known = [str(name) for name in data.columns]
-        _check_known(wanted, known)
+        check_known(wanted, known)
         return data[wanted].reset_index(drop=True)
     import narwhals as nw
 
@@ -53,13 +53,13 @@ def columns_of(data: IntoFrame, names: Iterable[str]) -> pd.DataFrame:
         raise ParameterError(
             f"data is ``{type(data).__name__}``; give ``a data frame (pandas, Polars, ...)``"
         ) from None
-    _check_known(wanted, names_of(frame))
+    check_known(wanted, names_of(frame))
     few = collected(frame.select(wanted))
     with asking(frame, "columns of a formula"):
         return few.to_pandas()
 
 
-def is_factor(column: pd.Series[Any]) -> bool:
+def is_factor(column: pd.Series[Any] | NDArray[Any]) -> bool:
     """Whether a column holds categories: text, or a categorical type.
 
     Examples
@@ -68,12 +68,14 @@ def is_factor(column: pd.Series[Any]) -> bool:
     >>> is_factor(pd.Series(["a", "b"])), is_factor(pd.Series([True, False]))
     (True, False)
     """
+    if isinstance(column, np.ndarray):  # of a table that was read from a file
+        return column.dtype == object
     return isinstance(column.dtype, pd.CategoricalDtype) or not (
         pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
     )
 
 
-def is_missing(column: pd.Series[Any]) -> Mask:
+def is_missing(column: pd.Series[Any] | NDArray[Any]) -> Mask:
     """Mask of missing values: NaN of any payload, None, and text of length 0.
 
     Examples
@@ -82,13 +84,17 @@ def is_missing(column: pd.Series[Any]) -> Mask:
     >>> is_missing(pd.Series(["a", "", None])).tolist()
     [False, True, True]
     """
+    if isinstance(column, np.ndarray):
+        text = column.dtype == object
+        gone: Mask = (column == "") | (column == b"") if text else np.isnan(column)
+        return gone
     missing = column.isna()
     if is_factor(column):
         missing = missing | (column.astype(object) == "") | (column.astype(object) == b"")
     return missing.to_numpy(dtype=bool)
 
 
-def numbers_of(column: pd.Series[Any]) -> Array:
+def numbers_of(column: pd.Series[Any] | NDArray[Any]) -> Array:
     """Return a numeric column as float64, its missing values as NaN.
 
     Examples
@@ -97,6 +103,8 @@ def numbers_of(column: pd.Series[Any]) -> Array:
     >>> numbers_of(pd.Series([1, None], dtype="Int64")).tolist()
     [1.0, nan]
     """
+    if isinstance(column, np.ndarray):
+        return column.astype(np.float64)
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
@@ -158,7 +166,8 @@ def _key(value: Any) -> Level:
     return number if isinstance(number, str) or not number.is_integer() else int(number)
 
 
-def _check_known(wanted: list[str], known: list[str]) -> None:
+def check_known(wanted: Sequence[str], known: list[str]) -> None:
+    """Refuse the first column that is not there, or is there twice."""
     for name in wanted:
         if name not in known:
             raise ColumnError.unknown(name, known, "the data")

@@ -24,7 +24,7 @@ from dprct.schema.columns import Column, FileFacts, date_kind
 from dprct.schema.facts import FLOAT_LIMITS
 from dprct.schema.frames import table_of_frame
 from dprct.schema.schema import Schema
-from dprct.schema.tables import COMPANION, broken_rules, eager, numbers_of, text_of
+from dprct.schema.tables import COMPANION, NumPyTable, broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -82,12 +82,6 @@ def as_declared(schema: Schema, empty: Container[str], kinds: Mapping[str, CellK
     return schema.with_columns(found.get(one.name, one) for one in schema.columns)
 
 
-def names_of_csv(path: Path) -> list[str]:
-    """Return the names of the columns of a comma-separated file that has rows."""
-    with _refusing(path):
-        return next((names for names, _ in _chunks(path)), [])
-
-
 def facts_of_csv(path: Path) -> CsvFacts:
     """Facts of a comma-separated file, which is read a few thousand rows at a time."""
     kinds, rows = _kinds(path)
@@ -109,7 +103,14 @@ def read_csv(
     2021-03-05, which becomes a number of days that is shown as a date.  One that is declared to be
     text is text whatever its cells are.
     """
-    found = facts_of_csv(path)
+    table, schema = table_of_csv(path, facts_of_csv(path), declared)
+    return table.native, schema
+
+
+def table_of_csv(
+    path: Path, found: CsvFacts, declared: Mapping[str, CellKind] = _NOTHING
+) -> tuple[NumPyTable, Schema]:
+    """Read the same without pandas, once its facts are known."""
     schema = as_declared(found.schema, found.empty, declared)
     out = {
         column.name: np.empty(found.rows, dtype=object if column.is_text else np.float64)
@@ -125,7 +126,11 @@ def read_csv(
             start = end
     if start != found.rows:
         raise FileError(f"{path.name!r} was changed while it was read; read it again")
-    return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in out.items()}), schema
+
+    def framed() -> pd.DataFrame:
+        return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in out.items()})
+
+    return NumPyTable(out, found.rows, framed), schema
 
 
 @dataclass

@@ -394,7 +394,12 @@ def _meets_pure(mu: Fraction, epsilon: Fraction) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _pure_mu(epsilon: Fraction) -> Fraction:
     """Return the mu of :func:`pure_mu`, which a fit asks for once per mechanism."""
-    return boundary(lambda mu: _meets_pure(mu, epsilon), "epsilon")[1]
+    corner = 1 / (1 + math.exp(min(float(epsilon), 700.0)))
+    return boundary(
+        lambda mu: _meets_pure(mu, epsilon),
+        "epsilon",
+        lambda mu: math.erfc(mu / math.sqrt(8)) / 2 <= corner,
+    )[1]
 
 
 @functools.lru_cache(maxsize=4096)

@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import field
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dprct.errors import ParameterError
-from dprct.lazy import precise
 from dprct.privacy.aggregates import (
     MOVED_ROWS,
     CellCounts,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 SPURIOUS_SHARE = Fraction(1, 20)
 """Rows that the noise of empty cells may add up to, as a share of n."""
 
-_CONTEXT = precise(60)
+_DIGITS = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _FAR = 1 << 16
 
 
@@ -64,14 +64,13 @@ def pure_threshold(cells: int, n: int, exponent: Fraction) -> int:
     >>> pure_threshold(10**9, 1000, Fraction(1, 2))
     41
     """
-    allowed = n * SPURIOUS_SHARE
-    return smallest(
-        lambda t: bool(spurious_rows(cells, exponent, t) * allowed.denominator <= allowed.numerator)
-    )
+    share = n * SPURIOUS_SHARE
+    allowed = _DIGITS.divide(Decimal(share.numerator), Decimal(share.denominator))
+    return smallest(lambda t: spurious_rows(cells, exponent, t) <= allowed)
 
 
-def spurious_rows(cells: int, exponent: Fraction, threshold: int) -> Any:
-    """Return the expected released count of ``cells`` empty cells, an mpmath number.
+def spurious_rows(cells: int, exponent: Fraction, threshold: int) -> Decimal:
+    """Return the expected released count of ``cells`` empty cells, to 40 digits at least.
 
     Notes
     -----
@@ -83,9 +82,11 @@ def spurious_rows(cells: int, exponent: Fraction, threshold: int) -> Any:
     >>> round(float(spurious_rows(10**9, Fraction(1, 2), 41)), 1)
     33.1
     """
-    rate = _CONTEXT.mpf(exponent.numerator) / exponent.denominator
-    mean_count = threshold - 1 - 1 / _CONTEXT.expm1(-rate)
-    return cells * _CONTEXT.exp(-rate * threshold) / (1 + _CONTEXT.exp(-rate)) * mean_count
+    with localcontext(_DIGITS):
+        rate = Decimal(exponent.numerator) / exponent.denominator
+        alpha = (-rate).exp()
+        mean_count = threshold - 1 + 1 / (1 - alpha)
+        return cells * (-rate * threshold).exp() / (1 + alpha) * mean_count
 
 
 @lru_cache(maxsize=256)

@@ -31,7 +31,7 @@ from dprct.privacy.composition import (
     tv_delta,
     zcdp_rho,
 )
-from dprct.privacy.noise import SCALES, laplace_loss
+from dprct.privacy.noise import SCALES, double_at_least, laplace_loss
 from dprct.records import dataclass
 
 if TYPE_CHECKING:
@@ -68,18 +68,6 @@ class GaussianNoise:
     def sigma(self) -> float:
         """Standard deviation in units of the grid."""
         return math.ldexp(self.scale, -self.refinement)
-
-
-def double_at_least(value: Fraction) -> float:
-    """Return the smallest double that is not below ``value``.
-
-    Examples
-    --------
-    >>> Fraction(double_at_least(Fraction(1, 10))) >= Fraction(1, 10)
-    True
-    """
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def reachable_scale(scale: Fraction) -> float:

@@ -481,15 +481,33 @@ def unsaturated(
     return out
 
 
+def double_at_least(value: Fraction) -> float:
+    """Return the smallest double that is not below ``value``.
+
+    Examples
+    --------
+    >>> Fraction(double_at_least(Fraction(1, 10))) >= Fraction(1, 10)
+    True
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
 def laplace_loss(scale: float, sensitivity: int) -> Fraction:
-    """Return the epsilon that OpenDP certifies for its discrete Laplace, as it rounds it (up).
+    """Return the epsilon of discrete Laplace noise, rounded up to a double.
+
+    Notes
+    -----
+    ``sensitivity / scale``, since ``P(Z = k) / P(Z = k + d)`` is at most ``exp(|d| / scale)``; the
+    law is exact for the double that ``scale`` is.  OpenDP certifies the same for its mechanism, and
+    is loaded when noise is drawn.
 
     Examples
     --------
     >>> laplace_loss(2.0, 2)
     Fraction(1, 1)
     """
-    return Fraction(_laplace(_checked(scale)).map(sensitivity))
+    return Fraction(double_at_least(Fraction(sensitivity) / Fraction(_checked(scale))))
 
 
 def _checked(scale: float) -> float:

@@ -16,7 +16,7 @@ from dprct.queries.clusters import inflation, variance_of_total
 from dprct.records import dataclass
 from dprct.schema.columns import as_is_within, check_own, clipped, divided
 from dprct.schema.facts import EXTREMES
-from dprct.schema.tables import asking, collected, row_count
+from dprct.schema.tables import NumPyTable, asking, collected, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -480,8 +480,12 @@ class DifferenceAggregates:
     control: IntegerVector
 
 
-def observed(frame: Frame, column: Column) -> NDArray[np.bool_]:
+def observed(frame: Frame | NumPyTable, column: Column) -> NDArray[np.bool_]:
     """Mask of rows that have a value; only for a column whose missingness is declared public."""
+    if isinstance(frame, NumPyTable):
+        if (numbers := frame.numbers(column.name)) is not None:
+            return ~np.isnan(numbers)
+        frame = frame.frame
     found = frame.select(present(column.name).alias("observed"))["observed"].to_numpy()
     return np.asarray(found, dtype=bool)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dprct.encoding import Coded
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Frame
+    from dprct.schema.tables import Frame, NumPyTable
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.int64]
@@ -71,7 +71,7 @@ def check_keys(schema: Schema, rows: int) -> None:
             _check_space(column, -(-rows // schema.unit.max_rows) if again else rows)
 
 
-def unit_rows(schema: Schema, frame: Frame) -> NDArray[np.int64] | None:
+def unit_rows(schema: Schema, frame: Frame | NumPyTable) -> NDArray[np.int64] | None:
     """A number of its unit for every row, from 0; None where keys do not repeat.
 
     Notes

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.columns import FileFacts
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Frame
+    from dprct.schema.tables import Frame, NumPyTable
 
 
 KEPT_CHARACTERISTICS: tuple[tuple[str, ...], ...] = (
@@ -520,7 +520,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         self._read_public(schema)
         return facts
 
-    def _read_public(self, schema: Schema, also: Iterable[str] = ()) -> Frame:
+    def _read_public(self, schema: Schema, also: Iterable[str] = ()) -> Frame | NumPyTable:
         """Read what the file has row by row; ``also`` are columns to read with it."""
         public = [c.name for c in schema.columns if c.fate == "public"]
         ids = [schema.unit.id] if schema.unit.id and repeats(schema) else []
@@ -596,7 +596,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         return f"{type(self).__name__}(n={self.n}, modelled: {names})"
 
 
-def values_of(schema: Schema, frame: Frame, name: str) -> NDArray[Any]:
+def values_of(schema: Schema, frame: Frame | NumPyTable, name: str) -> NDArray[Any]:
     """Return a public column (n,), its missing codes in NaN payloads, whatever held them.
 
     A copy, so that nobody who keeps it keeps the frame with all of its columns.

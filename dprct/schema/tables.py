@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import field
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -52,9 +52,11 @@ from dprct.schema.columns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    import pandas
     from numpy.typing import NDArray
+    from typing_extensions import TypeIs
 
     from dprct.schema.columns import Column, Rule
     from dprct.schema.schema import Schema
@@ -68,6 +70,74 @@ COMPANION = "__missing"
 Frame: TypeAlias = "nw.DataFrame[Any]"
 Table: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
 AnyTable = TypeVar("AnyTable", bound="Table")
+AnyHeld = TypeVar("AnyHeld", bound="Table | NumPyTable")
+
+
+class NumPyTable:
+    """A table that was read from a file, as NumPy arrays; pandas is loaded for its frame alone.
+
+    A plan looks at the rows to refuse what the schema rules out, and often needs no more of them.
+
+    Parameters
+    ----------
+    arrays : mapping from name to array (n,)
+        float64 numbers, whose NaNs carry the missing codes, and objects (str or bytes) of text.
+    rows : int
+    framed : callable
+        Makes the same table a frame of pandas.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        rows: int,
+        framed: Callable[[], pandas.DataFrame],
+    ) -> None:
+        self.arrays, self._rows, self._framed = arrays, rows, framed
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.arrays
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.arrays[name]
+
+    def numbers(self, name: str) -> NDArray[np.float64] | None:
+        """Numbers of a column (n,); None where it has none, or is not there."""
+        found = self.arrays.get(name)
+        return found if found is not None and found.dtype == np.float64 else None
+
+    @cached_property
+    def native(self) -> pandas.DataFrame:
+        """The frame of pandas."""
+        return self._framed()
+
+    def under(self, names: Mapping[str, str]) -> NumPyTable:
+        """Return the table with other names for some columns."""
+        arrays = {names.get(name, name): array for name, array in self.arrays.items()}
+        return NumPyTable(arrays, self._rows, lambda: self.native.rename(columns=names))
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The same behind narwhals' interface."""
+        return eager(self.native)
+
+    def clipped(self, columns: Iterable[Column]) -> NumPyTable:
+        """Return the table with values of these columns at the nearest bound."""
+        moved = {c.name: _clipped(c, y) for c in columns if (y := self.numbers(c.name)) is not None}
+        if not moved:
+            return self
+
+        def framed() -> pandas.DataFrame:
+            found = self.native.copy(deep=False)
+            for name, y in moved.items():
+                found[name] = y
+            return found
+
+        return NumPyTable({**self.arrays, **moved}, self._rows, framed)
+
 
 _STREAMED: dict[str, Any] = {"engine": "streaming"}
 _ENGINES = "pandas, Polars (eager or lazy), DuckDB or PySpark"
@@ -85,11 +155,14 @@ def table(data: object) -> Table:
     found = opened(data)
     if isinstance(found, nw.LazyFrame):
         _check_filled(row_count(found))
-    return found
+    return found.frame if isinstance(found, NumPyTable) else found
 
 
-def opened(data: object) -> Table:
+def opened(data: object) -> Table | NumPyTable:
     """Return ``data`` as :func:`table` does, without asking an engine whether it has rows."""
+    if isinstance(data, NumPyTable):
+        _check_filled(len(data))
+        return data
     try:
         found = nw.from_native(data)  # type: ignore[call-overload]
     except (nw.exceptions.DuplicateError, TypeError):
@@ -152,8 +225,10 @@ def on_its_own(whole: nw.Expr, frame: Table) -> nw.Expr:
     return (known + known) - known
 
 
-def names_of(frame: Table) -> list[str]:
+def names_of(frame: Table | NumPyTable) -> list[str]:
     """Return the names of the columns; of an engine's table, without reading rows."""
+    if isinstance(frame, NumPyTable):
+        return list(frame.arrays)
     return list(schema_of(frame))
 
 
@@ -163,9 +238,14 @@ def schema_of(frame: Table) -> dict[str, nw.dtypes.DType]:
         return dict(frame.collect_schema())
 
 
-def row_count(frame: Table) -> int:
+def in_engine(frame: Table | NumPyTable) -> TypeIs[Lazy]:
+    """Whether the rows stay in an engine."""
+    return not isinstance(frame, NumPyTable) and isinstance(frame, nw.LazyFrame)
+
+
+def row_count(frame: Table | NumPyTable) -> int:
     """Return the number of rows; one pass in an engine."""
-    if not isinstance(frame, nw.LazyFrame):
+    if not in_engine(frame):
         return len(frame)
     with asking(frame, "the number of rows"):
         counted = frame.select(nw.len().alias("rows"))
@@ -267,8 +347,15 @@ def has_payloads(frame: Table) -> bool:
     return frame.implementation.is_pandas()
 
 
-def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+def numbers_of(
+    frame: Frame | NumPyTable, name: str
+) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """Return a column's numbers (n,) and the numbers of its missing codes (n,), -1 for none."""
+    if isinstance(frame, NumPyTable):
+        held = frame.numbers(name)
+        if held is not None and name + COMPANION not in frame.arrays:
+            return held, missing_numbers(held)
+        frame = frame.frame
     values = _doubles(frame, name)
     if _has(frame, name + COMPANION):
         codes = _companion_codes(frame[name + COMPANION])
@@ -306,8 +393,12 @@ def is_exact(dtype: nw.dtypes.DType) -> bool:
     return isinstance(dtype, (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128, nw.Decimal))
 
 
-def text_of(frame: Frame, name: str) -> NDArray[np.object_]:
+def text_of(frame: Frame | NumPyTable, name: str) -> NDArray[np.object_]:
     """Return a text column (n,) of str (or bytes); a null is the empty text, as in Stata."""
+    if isinstance(frame, NumPyTable):
+        if name in frame.arrays and frame.numbers(name) is None:
+            return frame.arrays[name].copy()
+        frame = frame.frame
     series = _series(frame, name)
     values = np.array(series.to_list(), dtype=object)
     values[series.is_null().to_numpy()] = ""
@@ -316,17 +407,25 @@ def text_of(frame: Frame, name: str) -> NDArray[np.object_]:
     return values
 
 
-def owners(frame: Frame, name: str) -> NDArray[np.intp]:
+def owners(frame: Frame | NumPyTable, name: str) -> NDArray[np.intp]:
     """Return whose each row (n,) is by an id, as a code from 0 on; what is missing is one more.
 
     Texts are told apart as Python tells them: NumPy's own drop a NUL at their end, bytes that no
     encoding reads are ids too, and NumPy would show them in its refusal.
     """
-    if _holds_numbers(_series(frame, name)):
+    if _has_numbers(frame, name):
         return np.unique(numbers_of(frame, name)[0], return_inverse=True)[1].astype(np.intp)
     known: dict[object, int] = {}
     found = [known.setdefault(text, len(known)) for text in text_of(frame, name)]
     return np.array(found, np.intp)
+
+
+def _has_numbers(frame: Frame | NumPyTable, name: str) -> bool:
+    if isinstance(frame, NumPyTable):
+        if name in frame.arrays:
+            return frame.numbers(name) is not None
+        frame = frame.frame
+    return _holds_numbers(_series(frame, name))
 
 
 def _holds_numbers(series: nw.Series[Any]) -> bool:
@@ -362,7 +461,7 @@ def _has(frame: Frame, name: str) -> bool:
     return name in frame.columns
 
 
-def clipped_as_declared(schema: Schema, frame: AnyTable) -> AnyTable:
+def clipped_as_declared(schema: Schema, frame: AnyHeld) -> AnyHeld:
     """Return the table with values at the nearest bound where a column declares ``clip``.
 
     Notes
@@ -383,6 +482,8 @@ def clipped_as_declared(schema: Schema, frame: AnyTable) -> AnyTable:
     there = {name: there[name] for name in names_of(frame) if name in there} if there else {}
     if not there:
         return frame
+    if isinstance(frame, NumPyTable):
+        return cast("AnyHeld", frame.clipped(there.values()))
     if isinstance(frame, nw.LazyFrame):
         dtypes = schema_of(frame)
         moved: list[Any] = [
@@ -397,13 +498,16 @@ def clipped_as_declared(schema: Schema, frame: AnyTable) -> AnyTable:
             if _holds_numbers(frame[name])
         ]
     found: Any = frame.with_columns(*moved) if moved else frame
-    return cast("AnyTable", found)
+    return cast("AnyHeld", found)
+
+
+def _clipped(column: Column, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    assert column.bounds is not None
+    return np.where(np.isnan(y), y, np.clip(y, *column.bounds))
 
 
 def _clipped_in_memory(column: Column, frame: Frame) -> nw.Series[Any]:
-    assert column.bounds is not None
-    y = numbers_of(frame, column.name)[0]
-    moved = np.where(np.isnan(y), y, np.clip(y, *column.bounds))
+    moved = _clipped(column, numbers_of(frame, column.name)[0])
     return nw.new_series(column.name, moved, nw.Float64, backend=frame.implementation)
 
 
@@ -442,7 +546,7 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
 
 
 def check_legal(
-    schema: Schema, frame: Table, names: Sequence[str], counted: Counted | None = None
+    schema: Schema, frame: Table | NumPyTable, names: Sequence[str], counted: Counted | None = None
 ) -> None:
     """Refuse rows that do not fit the schema, by column and rule.
 
@@ -454,14 +558,14 @@ def check_legal(
     another one, for its words.
     """
     _check_companions(schema, names)
-    if isinstance(frame, nw.LazyFrame):
+    if in_engine(frame):
         counted = counted or counted_once(schema, frame, names)
         _check_filled(counted.rows)
         if counted.legal and not _crowded_in_engine(schema, frame):
             schema.note_opening(names, refused=False)
             return
     broken = _broken(schema, names, frame)
-    if broken or not isinstance(frame, nw.LazyFrame):
+    if broken or not in_engine(frame):
         # before anybody is told: who widens a bound until it passes has read the data
         schema.note_opening(names, refused=bool(broken))
     if broken:
@@ -472,7 +576,7 @@ def check_legal(
             + more
             + "; correct the data, or declare all that is possible (never what the data hold)"
         )
-    if isinstance(frame, nw.LazyFrame):
+    if in_engine(frame):
         raise EngineError(
             "the table had a row that does not fit in one pass and has none in the next; store it "
             "first, so that every pass reads the same rows"
@@ -590,15 +694,16 @@ def _by_level(
     return [(exact(v), *size, 0) for v, size in zip(levels, sizes, strict=True) if size[0]]
 
 
-def broken_rules(column: Column, frame: Frame) -> list[str]:
+def broken_rules(column: Column, frame: Frame | NumPyTable) -> list[str]:
     """Return the rules of ``column`` that its data in memory break, in words."""
     if column.is_text:
         rules = text_rules(column, text_of(frame, column.name), Arrays)
         return [words for words, breaks in rules if breaks.any()]
     values, codes = numbers_of(frame, column.name)
     found = [words for words, breaks in missing_rules(column, codes, Arrays) if breaks.any()]
-    if not is_short(column) and whole_beyond(frame[column.name]):
-        found.append(BEYOND)
+    # what was read from a file are doubles
+    if not isinstance(frame, NumPyTable) and not is_short(column):
+        found += [BEYOND] if whole_beyond(frame[column.name]) else []
     with np.errstate(all="ignore"):
         rules = number_rules(column, values[codes < 0], Arrays)
         return found + [words for words, breaks in rules if breaks.any()]
@@ -607,10 +712,10 @@ def broken_rules(column: Column, frame: Frame) -> list[str]:
 # What is asked of the table, in memory or in an engine.
 
 
-def _broken(schema: Schema, names: Sequence[str], frame: Table) -> list[str]:
+def _broken(schema: Schema, names: Sequence[str], frame: Table | NumPyTable) -> list[str]:
     """Every broken rule, with the names of its columns."""
     groups = exclusive_groups(map(schema.column, names))
-    if isinstance(frame, nw.LazyFrame):
+    if in_engine(frame):
         found, between = _broken_in_engine(list(map(schema.column, names)), groups, frame)
         units = _ids_in_engine(schema, frame)
     else:
@@ -626,7 +731,7 @@ def _broken(schema: Schema, names: Sequence[str], frame: Table) -> list[str]:
     ]
 
 
-def _check_columns(schema: Schema, frame: Table) -> None:
+def _check_columns(schema: Schema, frame: Table | NumPyTable) -> None:
     names, there = schema.names, names_of(frame)
     for name in names:
         if name not in there:
@@ -648,7 +753,7 @@ def _check_companions(schema: Schema, names: Iterable[str]) -> None:
             )
 
 
-def _ids_in_memory(schema: Schema, frame: Frame) -> list[str]:
+def _ids_in_memory(schema: Schema, frame: Frame | NumPyTable) -> list[str]:
     unit = schema.unit
     if unit.id is None:
         return []

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dprct import disk
 from dprct.errors import DprctError, StudyError, marked
 from dprct.io import read
-from dprct.io.stata.names import schema_under, stata_names, under_stata_names
-from dprct.io.text import as_declared, facts_of_csv, names_of_csv, read_csv
+from dprct.io.stata import table_of_dta
+from dprct.io.stata.names import schema_under, stata_names
+from dprct.io.text import as_declared, facts_of_csv, table_of_csv
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import Charge
@@ -18,6 +19,7 @@ from dprct.privacy.ledger import ledger_path
 from dprct.results.plan import PlannedNumber
 from dprct.results.receipt import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
+from dprct.schema.tables import NumPyTable
 from dprct.study.data_sets import check_merged, merge_problems, studies_of
 from dprct.study.readme import SEVERAL
 from dprct.study.study import in_brief, load_study
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.io.stata.names import Names
+    from dprct.io.text import CsvFacts
     from dprct.release.release import ReleaseModel
     from dprct.results.plan import Plan
     from dprct.study.methods import AnyModel
@@ -56,6 +59,7 @@ class FactsOfFile(NamedTuple):
     # and those without a value.
     whole: frozenset[str] = frozenset()
     empty: frozenset[str] = frozenset()
+    csv: CsvFacts | None = None  # of a .csv, under its own names
 
     def of_study(self, study: Study) -> Schema:
         """Schema of a study's rows, with its types of the cells of a .csv and its public files."""
@@ -85,7 +89,7 @@ def facts_of_file(path: Path, names: Names = "same") -> FactsOfFile:
     whole, empty = (
         frozenset(others.get(name, name) for name in some) for some in (found.whole, found.empty)
     )
-    return FactsOfFile(schema_under(schema, others), found.rows, whole, empty)
+    return FactsOfFile(schema_under(schema, others), found.rows, whole, empty, found)
 
 
 def read_header(study: Study) -> Schema:
@@ -97,11 +101,19 @@ def rows_of_study(study: Study) -> tuple[pd.DataFrame, Schema]:
     """Return the rows of the data file of a study, and its facts."""
     if study.data.suffix.lower() != ".csv" or not study.data.is_file():
         return read(study.data, study.names)
-    names = names_of_csv(study.data)
+    table, schema = _csv_of_study(study, facts_of_file(study.data, study.names))
+    return table.native, schema
+
+
+def _csv_of_study(study: Study, facts: FactsOfFile) -> tuple[NumPyTable, Schema]:
+    """Return the rows of a .csv whose facts are known."""
+    assert facts.csv is not None
+    names = facts.csv.schema.names
     others = stata_names(names) if study.names == "stata" else {}
-    kinds = study.kinds_of([others.get(name, name) for name in names])
-    found = read_csv(study.data, {n: kinds[x] for n in names if (x := others.get(n, n)) in kinds})
-    return under_stata_names(*found) if others else found
+    kinds = study.kinds_of(facts.schema.names)
+    declared = {n: kinds[x] for n in names if (x := others.get(n, n)) in kinds}
+    table, schema = table_of_csv(study.data, facts.csv, declared)
+    return (table.under(others), schema_under(schema, others)) if others else (table, schema)
 
 
 def open_points(study: Study) -> list[str]:
@@ -149,13 +161,15 @@ def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
 
 def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     """Return the study's method, bound to its data, after everything was declared and sealed."""
-    header, rows = header_and_rows(study)
+    facts = facts_of_file(study.data, study.names)
+    header, rows = facts.with_rows(study)
     _check_complete(study.problems(header, rows) + _merge_problems(study, header))
     sealed = study.declared(header).seal(study.declaration.by)
-    if study.data.suffix.lower() == ".dta":
-        data, schema = _read_dta(study, sealed)
-    else:
-        data, schema = rows_of_study(study)[0], sealed
+    table, schema = _bound_table(study, facts, sealed)
+    remade = study.merged_files or study.prepare or study.derived or rows is None
+    if study.promises and not remade:
+        return study.asked.model(table, schema)
+    data = table.native if isinstance(table, NumPyTable) else table
     if study.merged_files:
         check_merged(study, data)
     data = study.with_derived(study.with_prepared(data), header)
@@ -163,6 +177,18 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
         data = study.scope.sampled(data)
         _check_complete(study.problems(header, len(data)))
     return study.asked.model(data, schema)
+
+
+def _bound_table(
+    study: Study, facts: FactsOfFile, sealed: Schema
+) -> tuple[NumPyTable | pd.DataFrame, Schema]:
+    """Return the rows of the data file, which a plan only validates, and their schema."""
+    if study.data.suffix.lower() == ".dta":
+        table, _ = table_of_dta(study.data, schema=study.of_file(sealed))
+        return table, replace(sealed, source=study.data).as_opened()
+    if facts.csv is not None:
+        return _csv_of_study(study, facts)[0], sealed
+    return read(study.data, study.names)[0], sealed
 
 
 def _check_complete(problems: Sequence[str]) -> None:
@@ -326,13 +352,6 @@ def rehearse_charge(study: Study, accountant: Accountant, cost: Budget | None = 
         unit_id=unit.id,
         max_rows=unit.max_rows,
     )
-
-
-def _read_dta(study: Study, sealed: Schema) -> tuple[Any, Schema]:
-    from dprct.io.stata import read_dta
-
-    data, _ = read_dta(study.data, schema=study.of_file(sealed))
-    return data, replace(sealed, source=study.data).as_opened()
 
 
 def also_charged(study: Study) -> str:

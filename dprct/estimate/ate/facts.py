@@ -294,8 +294,6 @@ def adjusted(
     frame: Table, outcomes: Sequence[Any], indexes: Mapping[str, Index], schema: Schema
 ) -> tuple[Table, tuple[Any, ...]]:
     """Return the frame with residuals for outcomes, and outcomes with the residuals' bounds."""
-    if not indexes:
-        return frame, tuple(outcomes)
     if isinstance(frame, nw.LazyFrame):
         raise EngineError(
             "``index=`` is computed row by row in Python, and an engine's table is not read that "
@@ -464,7 +462,7 @@ def outcome_of(
             raise uncountable(column)
         return CountedOutcome(column, experiment.counted(), share)
     if policy == "public":
-        counted = experiment.among_observed(table.frame, column, table.counted)
+        counted = experiment.among_observed(table.held, column, table.counted)
         return Outcome(column, counted, share, among_observed=True)
     fill = policy if isinstance(policy, float) else None
     return Outcome(column, experiment.counted(), share, fill)

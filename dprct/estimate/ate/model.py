@@ -423,7 +423,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
         ]
     else:
         groups = experiment = experiment_of(
-            table.frame, spec.treatment, spec.assignment, control=spec.control,
+            table.held, spec.treatment, spec.assignment, control=spec.control,
             blocks=spec.blocks, privacy_unit=spec.privacy_unit, attrition=spec.attrition,
             counted=table.counted,
         )  # fmt: skip
@@ -431,13 +431,16 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
             outcome_of(table, column, experiment, shares[column.name]) for column in columns
         ]
     indexes = spec.indexes(schema)
-    frame, adapted = adjusted(table.frame, outcomes, indexes, schema)
+    adapted: Sequence[AnyOutcome] = outcomes
+    if indexes:
+        frame, adapted = adjusted(table.frame, outcomes, indexes, schema)
+        table = table.with_frame(frame)
     adapted = together(tuple(map(spec.declared, adapted)))
     facts = ATEFacts(
         schema=schema, n=known.n, comparison=groups, contrasts=spec.contrasts(), outcomes=adapted,
         indexes=indexes, subgroups=spec.subgroups, private_subgroups=spec.cells(schema),
     )  # fmt: skip
-    return facts, table.with_frame(frame) if indexes else table
+    return facts, table
 
 
 AnyDrawn = tuple[Released, ...] | DrawnMoments

@@ -167,10 +167,10 @@ def grouping_of(
     outer = public_subgroups(subgroups, design, hidden)
     inner = [schema.column(name) for name in subgroups if name not in outer]
     flags = {name: f"{_HAS}{place}" for place, name in enumerate(present_public)}
-    frame: Any = table.frame
     told = [*flags.items(), *conditions.flags.items()]
     if told:
-        frame = frame.with_columns(*[_flag(schema.column(name)).alias(flag) for name, flag in told])
+        flagged = [_flag(schema.column(name)).alias(flag) for name, flag in told]
+        table = table.with_frame(table.frame.with_columns(*flagged))
     wanted = list(public_keys(design, subgroups, present_public, schema, conditions, hidden=hidden))
     treatment = () if design is None else design.columns
     without = tuple(schema.column(name) for name in lacking)
@@ -182,8 +182,8 @@ def grouping_of(
             _counted(groups, private), private, treatment, tuple(subgroups), (table.n,),
             _arms(comparison),
         )  # fmt: skip
-        return found, table.with_frame(frame)
-    rows, combinations = combined(nw.to_native(frame), wanted, table.counted)
+        return found, table
+    rows, combinations = combined(nw.to_native(table.frame), wanted, table.counted)
     uneven = False
     if design is not None and not hidden:
         _check_design(design, rows, attrition)
@@ -225,7 +225,7 @@ def grouping_of(
         _counted(groups, cells), cells, treatment, tuple(subgroups),
         tuple(int(size) for size in sizes), _arms(comparison), uneven,
     )  # fmt: skip
-    return found, table.with_frame(frame)
+    return found, table
 
 
 def everybody_of(n: int, like: Grouping) -> Grouping:

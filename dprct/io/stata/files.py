@@ -57,6 +57,7 @@ from dprct.progress import saying
 from dprct.schema.columns import Column, FileFacts
 from dprct.schema.facts import INTEGER_LIMITS, STRING_WIDTH
 from dprct.schema.schema import Schema
+from dprct.schema.tables import NumPyTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,12 +71,12 @@ _CHUNK_ROWS = 64
 Columns = dict[str, NDArray[Any]]
 
 
-def read_frame(
+def read_table(
     cursor: Cursor,
     header: Header,
     columns: Sequence[str] | None = None,
     rows: range | None = None,
-) -> pd.DataFrame:
+) -> NumPyTable:
     """Read the data section and the strLs; the cursor stands at the first row.
 
     ``columns`` and ``rows`` (of step 1, within the file) leave out the others: no memory is asked
@@ -93,7 +94,8 @@ def read_frame(
     for column in wanted:
         if not column.is_text:
             mark_missing(found[column.name], column, header.data_at, header.layout)
-    return _frame(found, wanted, header.rows if rows is None else len(rows))
+    count = header.rows if rows is None else len(rows)
+    return NumPyTable(found, count, lambda: _frame(found, wanted, count))
 
 
 def _read_columns(
@@ -278,11 +280,23 @@ def read_dta(
     --------
     >>> data, schema = read_dta("study.dta")  # doctest: +SKIP
     """
+    table, found = table_of_dta(path, schema, columns=columns, rows=rows)
+    return table.native, found
+
+
+def table_of_dta(
+    path: str | os.PathLike[str],
+    schema: Schema | None = None,
+    *,
+    columns: Iterable[str] | None = None,
+    rows: int | range | tuple[int, int] | None = None,
+) -> tuple[NumPyTable, Schema]:
+    """Read the same without pandas."""
     with opened(path) as cursor, saying(f"reading {Path(path).name!r}"):
         header = parsed_header(cursor)
         found = _schema(header, MappingProxyType({}), path)
         wanted, window = _part(found, columns, rows, header.rows)
-        data = read_frame(cursor, header, wanted, window)
+        data = read_table(cursor, header, wanted, window)
         if header.layout.tagged and cursor.at != header.labels_at:
             cursor.fail("the map points elsewhere than to the value labels", "map")
         labels = read_label_sets(cursor, header.layout)
@@ -342,14 +356,13 @@ def _ends(rows: int | range | tuple[int, int]) -> tuple[int, int]:
     return operator.index(ends[0]), operator.index(ends[1])
 
 
-def _say_wide(data: pd.DataFrame, columns: Iterable[Column], release: int) -> None:
+def _say_wide(data: NumPyTable, columns: Iterable[Column], release: int) -> None:
     """Warn of whole numbers that were numbers before 113 and are missing codes since."""
-    there = set(data.columns)
     wide = []
     for column in columns:
-        if column.name in there and column.type in INTEGER_LIMITS:
+        if column.name in data.arrays and column.type in INTEGER_LIMITS:
             low, high = INTEGER_LIMITS[column.type]
-            x = data[column.name].to_numpy()
+            x = data.arrays[column.name]
             if bool(((x < low) | (x > high)).any()):
                 wide.append(f"{column.name} ({column.type})")
     if wide:
@@ -357,7 +370,7 @@ def _say_wide(data: pd.DataFrame, columns: Iterable[Column], release: int) -> No
             f"{', '.join(wide[:8])}: holds numbers that release {release} has in this type and "
             "releases from 113 on do not; declare a wider type before you write such a release",
             DprctWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
