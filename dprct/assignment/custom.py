@@ -21,6 +21,7 @@ from dprct.assignment.groups import (
 from dprct.errors import ColumnError, ParameterError
 from dprct.lazy import pandas as pd
 from dprct.records import dataclass
+from dprct.schema.tables import NumPyTable
 
 if TYPE_CHECKING:
     from dprct.assignment.groups import Codes, Level
@@ -113,9 +114,10 @@ class Custom(Design):
         """The groups, the control group last if it is in no column."""
         return self.groups.names
 
-    def draw(self, rows: pd.DataFrame, rng: np.random.Generator) -> Codes:
+    def draw(self, rows: Any, rng: np.random.Generator) -> Codes:
         """Let the procedure assign, and check what it returns; (n,)."""
-        found = self._framed(self.procedure(rows.copy(), rng), len(rows))
+        frame = rows.native[[*self.uses]] if isinstance(rows, NumPyTable) else rows
+        found = self._framed(self.procedure(frame.copy(), rng), len(rows))
         problems = self.groups.problems(found)
         if problems:
             raise ParameterError(f"the procedure's assignment is refused: {'; '.join(problems)}")

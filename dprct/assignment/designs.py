@@ -401,7 +401,7 @@ class Simple(Allotted):
     [0.0, 0.0, 1.0, 0.0]
     """
 
-    def draw(self, rows: pd.DataFrame, rng: np.random.Generator) -> Codes:
+    def draw(self, rows: Any, rng: np.random.Generator) -> Codes:
         """Draw the group of each row; (n,)."""
         return independent(self.propensities(rows), rng)
 

@@ -201,8 +201,11 @@ class Groups:
 
     def frame(self, codes: Codes, index: pd.Index[Any] | None = None) -> pd.DataFrame:
         """Return the treatment columns of rows in groups ``codes``; (n, C)."""
-        columns = {name: self._column(place)[codes] for place, name in enumerate(self.columns)}
-        return pd.DataFrame(columns, index=index)
+        return pd.DataFrame(self.columns_of(codes), index=index)
+
+    def columns_of(self, codes: Codes) -> dict[str, NDArray[Any]]:
+        """Return the same as arrays."""
+        return {name: self._column(place)[codes] for place, name in enumerate(self.columns)}
 
     def codes(self, rows: pd.DataFrame) -> Codes:
         """Return the group of each row of the treatment columns, -1 where it is in none; (n,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula.syntax import Factor, Formula, parse
 from dprct.lazy import pandas as pd
 from dprct.records import dataclass
-from dprct.schema.tables import asking, collected, names_of
+from dprct.schema.tables import NumPyTable, asking, collected, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,14 @@ Level = int | float | str
 Levels = Literal["schema", "data"]
 
 
-def columns_of(data: IntoFrame, names: Iterable[str]) -> pd.DataFrame:
+@overload
+def columns_of(data: NumPyTable, names: Iterable[str]) -> NumPyTable: ...
+@overload
+def columns_of(data: IntoFrame, names: Iterable[str]) -> pd.DataFrame: ...
+def columns_of(data: IntoFrame | NumPyTable, names: Iterable[str]) -> pd.DataFrame | NumPyTable:
     """Return some columns of any data frame as pandas, or refuse the first that is not there.
+
+    A table of arrays stays one.
 
     Examples
     --------
@@ -41,6 +47,9 @@ def columns_of(data: IntoFrame, names: Iterable[str]) -> pd.DataFrame:
     ['b']
     """
     wanted = list(dict.fromkeys(names))
+    if isinstance(data, NumPyTable):
+        check_known(wanted, list(data.arrays))
+        return data
     if isinstance(data, pd.DataFrame):
         known = [str(name) for name in data.columns]
         check_known(wanted, known)
@@ -198,7 +207,7 @@ class Design:
 
 def design(
     formula: str | Formula,
-    data: IntoFrame,
+    data: IntoFrame | NumPyTable,
     schema: Schema | None = None,
     *,
     levels: Levels = "data",
@@ -255,7 +264,7 @@ def design(
         levels={
             factor.names[0]: tuple(coded.categories)
             for label, factor in _right_factors(parsed).items()
-            if isinstance(coded := factors[label], pd.Categorical)
+            if not isinstance(coded := factors[label], np.ndarray)
         },
     )
 
@@ -277,20 +286,22 @@ def _right_factors(parsed: Formula) -> dict[str, Factor]:
     return {factor.label: factor for term in parsed.terms for factor in term}
 
 
-def _values_of(parsed: Formula, frame: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+def _values_of(parsed: Formula, frame: pd.DataFrame | NumPyTable) -> dict[str, Any]:
     factors = _right_factors(parsed) | {factor.label: factor for factor in parsed.outcomes}
     return {label: _series(factor, frame) for label, factor in factors.items()}
 
 
-def _series(factor: Factor, frame: pd.DataFrame) -> pd.Series[Any]:
+def _series(factor: Factor, frame: pd.DataFrame | NumPyTable) -> Any:
+    held = isinstance(frame, NumPyTable)
     for name in factor.names:
-        if pd.api.types.is_datetime64_any_dtype(frame[name].dtype):
+        if not held and pd.api.types.is_datetime64_any_dtype(frame[name].dtype):
             raise FormulaError(f"column {name!r} holds dates; turn them into numbers or text first")
         if factor.kind == "expression" and is_factor(frame[name]):
             raise FormulaError(f"{factor.label} computes with {name!r}, which holds text")
     if factor.expression is None:
         return frame[factor.names[0]]
-    return pd.Series(factor.expression({name: numbers_of(frame[name]) for name in factor.names}))
+    found = factor.expression({name: numbers_of(frame[name]) for name in factor.names})
+    return np.asarray(found) if held else pd.Series(found)
 
 
 def _complete(values: Mapping[str, pd.Series[Any]], rows: int) -> Mask:
@@ -354,7 +365,7 @@ def _matrix(
 
     Of numbers alone there is nothing to code, and formulaic is not imported.
     """
-    if not any(isinstance(factor, pd.Categorical) for factor in factors.values()):
+    if all(isinstance(factor, np.ndarray) for factor in factors.values()):
         return _of_numbers(parsed, factors, rows)
     from formulaic import Formula as Coded
     from formulaic.materializers import PandasMaterializer

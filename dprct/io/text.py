@@ -17,7 +17,6 @@ import numpy as np
 from dprct import disk
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
-from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES, tagged
 from dprct.records import dataclass
 from dprct.schema.columns import Column, FileFacts, date_kind
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import pandas as pd
     from narwhals.typing import IntoFrame
     from numpy.typing import NDArray
 
@@ -126,11 +126,7 @@ def table_of_csv(
             start = end
     if start != found.rows:
         raise FileError(f"{path.name!r} was changed while it was read; read it again")
-
-    def framed() -> pd.DataFrame:
-        return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in out.items()})
-
-    return NumPyTable(out, found.rows, framed), schema
+    return NumPyTable(out, found.rows), schema
 
 
 @dataclass

@@ -15,23 +15,23 @@ import numpy as np
 
 from dprct.encoding import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
-from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers, tagged
 from dprct.records import dataclass
 from dprct.results.covariance import blocks
 from dprct.schema.columns import Code, Column, Unit, rebounded, stored
 from dprct.schema.expressions import evaluate, parents
 from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, text_width
-from dprct.schema.tables import numbers_of, text_of
+from dprct.schema.tables import NumPyTable, numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Frame, NumPyTable
+    from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.int64]
@@ -222,6 +222,19 @@ def assembled(
     units: NDArray[np.int64] | None = None,
     given: Mapping[str, NDArray[Any]] | None = None,
 ) -> pd.DataFrame:
+    """The frame of :func:`assembled_arrays`."""
+    return assembled_arrays(schema, modelled, public, rows, rng, units, given).native
+
+
+def assembled_arrays(
+    schema: Schema,
+    modelled: Mapping[str, NDArray[Any]],
+    public: Mapping[str, NDArray[Any]],
+    rows: int,
+    rng: np.random.Generator,
+    units: NDArray[np.int64] | None = None,
+    given: Mapping[str, NDArray[Any]] | None = None,
+) -> NumPyTable:
     """The protected table: every column of the schema by its fate, rows sorted.
 
     ``rng`` serves filler and keys, which are functions of public facts only; ``units`` are those of
@@ -249,8 +262,8 @@ def assembled(
             )
     for column in _in_order(schema):
         known[column.name] = _derived(column, known)
-    frame = _frame({c.name: known[c.name] for c in schema.columns if c.fate != "drop"})
-    return sorted_rows(frame, released_schema(schema))
+    kept = {c.name: known[c.name] for c in schema.columns if c.fate != "drop"}
+    return NumPyTable(sorted_rows(kept, released_schema(schema)), rows)
 
 
 def released_schema(schema: Schema) -> Schema:
@@ -302,11 +315,11 @@ def _released_unit(schema: Schema) -> Unit:
     return unit if fate in ("public", "key") else Unit(unit.name)
 
 
-def sorted_rows(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+def sorted_rows(columns: Mapping[str, NDArray[Any]], schema: Schema) -> Mapping[str, NDArray[Any]]:
     """Return the rows in the order that the file's sort flag promises (missing last, . to .z)."""
     keys: list[NDArray[Any]] = []
     for name in schema.file.sorted_by:
-        values = frame[name].to_numpy()
+        values = columns[name]
         if schema.column(name).is_text:
             as_bytes = [v if isinstance(v, bytes) else v.encode("utf-8", "surrogateescape")
                         for v in values]  # fmt: skip
@@ -314,9 +327,9 @@ def sorted_rows(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         else:
             keys += [missing_numbers(values), np.where(np.isnan(values), 0.0, values)]
     if not keys:
-        return frame
+        return columns
     order = np.lexsort(keys[::-1])
-    return _frame({name: frame[name].to_numpy()[order] for name in frame.columns})
+    return {name: values[order] for name, values in columns.items()}
 
 
 class Packed(Mapping[str, "NDArray[Any]"]):
@@ -382,17 +395,6 @@ def own(column: pd.Series[Any]) -> NDArray[Any]:
     values = column.to_numpy()
     values.flags.writeable = True
     return values
-
-
-def _frame(columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """Return a frame of these columns; text stays ``object``, as ``read_dta`` gives it."""
-    return pd.DataFrame(
-        {
-            name: x if x.dtype == np.float64 else pd.Series(x, dtype=x.dtype)
-            for name, x in columns.items()
-        },
-        copy=False,
-    )
 
 
 def _filled(

@@ -34,6 +34,7 @@ from dprct.errors import (
     withheld,
 )
 from dprct.lazy import narwhals as nw
+from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES, missing_numbers
 from dprct.records import dataclass
 from dprct.schema.columns import (
@@ -54,7 +55,6 @@ from dprct.schema.columns import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import pandas
     from numpy.typing import NDArray
     from typing_extensions import TypeIs
 
@@ -83,15 +83,15 @@ class NumPyTable:
     arrays : mapping from name to array (n,)
         float64 numbers, whose NaNs carry the missing codes, and objects (str or bytes) of text.
     rows : int
-    framed : callable
-        Makes the same table a frame of pandas.
+    framed : callable, optional
+        Makes the same table a frame of pandas.  By default, of the arrays themselves.
     """
 
     def __init__(
         self,
         arrays: Mapping[str, NDArray[Any]],
         rows: int,
-        framed: Callable[[], pandas.DataFrame],
+        framed: Callable[[], pd.DataFrame] | None = None,
     ) -> None:
         self.arrays, self._rows, self._framed = arrays, rows, framed
 
@@ -110,9 +110,22 @@ class NumPyTable:
         return found if found is not None and found.dtype == np.float64 else None
 
     @cached_property
-    def native(self) -> pandas.DataFrame:
-        """The frame of pandas."""
-        return self._framed()
+    def native(self) -> pd.DataFrame:
+        """The frame of pandas; its text is ``object``."""
+        if self._framed is not None:
+            return self._framed()
+        return pd.DataFrame(
+            {
+                name: x if x.dtype == np.float64 else pd.Series(x, dtype=x.dtype)
+                for name, x in self.arrays.items()
+            },
+            copy=False,
+        )
+
+    def head(self, rows: int) -> NumPyTable:
+        """Return the first rows."""
+        arrays = {name: array[:rows] for name, array in self.arrays.items()}
+        return NumPyTable(arrays, min(rows, self._rows))
 
     def under(self, names: Mapping[str, str]) -> NumPyTable:
         """Return the table with other names for some columns."""
@@ -130,7 +143,7 @@ class NumPyTable:
         if not moved:
             return self
 
-        def framed() -> pandas.DataFrame:
+        def framed() -> pd.DataFrame:
             found = self.native.copy(deep=False)
             for name, y in moved.items():
                 found[name] = y

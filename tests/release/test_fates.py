@@ -164,13 +164,14 @@ def test_rows_are_sorted_with_missing_codes_last_in_their_order() -> None:
     x = np.concatenate([tagged([26, 0, 1]), [2.0, -1.0]])
     schema = Schema((Column("x"), Column("t", "str2")), FileFacts(sorted_by=("x",)))
     frame = pd.DataFrame({"x": x, "t": np.array(list("zabcd"), dtype=object)})
-    done = sorted_rows(frame, schema)
+    columns = {name: frame[name].to_numpy() for name in frame}
+    done = pd.DataFrame(sorted_rows(columns, schema))
     assert missing_numbers(done["x"].to_numpy()).tolist() == [-1, -1, 0, 1, 26]
     assert done["t"].tolist() == ["d", "c", "a", "b", "z"]
     assert rows_are_sorted(done, schema)
     assert not rows_are_sorted(frame, schema)
     by_text = replace(schema, file=FileFacts(sorted_by=("t",)))
-    assert rows_are_sorted(sorted_rows(frame, by_text), by_text)
+    assert rows_are_sorted(pd.DataFrame(sorted_rows(columns, by_text)), by_text)
 
 
 def test_the_sort_order_ends_at_the_first_dropped_column(schema: Schema) -> None:

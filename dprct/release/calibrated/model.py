@@ -604,7 +604,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         found = self._calibrated(filler, targets, rng, self._likely())
         fewest = min(found.rows)
         check_room(
-            self.facts.regressions, found.table, self.facts.layout.schema, self._public, fewest
+            self.facts.regressions, found.held, self.facts.layout.schema, self._public, fewest
         )
         return found
 

@@ -13,24 +13,27 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dprct.assignment.groups import units_of
 from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import ValidGroups, spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError, SchemaError
 from dprct.formula import design
-from dprct.lazy import pandas as pd
 from dprct.missing import tagged
-from dprct.privacy.noise import repeatedly
+from dprct.privacy.noise import repeatedly, source
 from dprct.records import dataclass
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Residuals, Specification, largest, residuals
-from dprct.release.columns import Packed, assembled, own
+from dprct.release.columns import Packed, assembled_arrays
 from dprct.results.ols import ols
 from dprct.schema.columns import stored
+from dprct.schema.tables import NumPyTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pandas as pd
 
     from dprct.assignment.groups import Design
     from dprct.release.calibrated.covariates import Target
@@ -84,27 +87,18 @@ class PublicRows:
         random order beside fresh covariates it is a draw of the design as well.
         """
         used = dict.fromkeys((*design.columns, *design.uses))
-        rows = pd.DataFrame({name: self.columns[name] for name in used}, copy=False)
+        rows: Any = NumPyTable({name: self.columns[name] for name in used}, len(self.arms))
         arm_of = np.zeros(len(design.groups.names), self.arms.dtype)
         arm_of[design.groups.codes(rows)] = self.arms
-        there = design.groups.codes(design.assign(rows, rng))
+        there = design.draw(rows, source(rng).post_processing_rng())
         drawn = arm_of[there]
-        strata = _strata(rows, design.block_columns)
+        strata = units_of(rows, design.block_columns, ()).block
         every = (np.ones(len(drawn), bool), *self.observed)
         count = len(design.groups.names)
         if not all(_same_sizes(drawn[m], self.arms[m], strata[m], count) for m in every):
             return self
-        assigned = design.groups.frame(there)
-        new = {name: assigned[name].to_numpy() for name in assigned.columns}
+        new = design.groups.columns_of(there)
         return replace(self, columns=Packed({**self.columns, **new}), arms=drawn)
-
-
-def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
-    found = np.broadcast_to(np.int64(0), len(rows))  # takes no memory
-    for name in columns:
-        codes, levels = pd.factorize(rows[name], use_na_sentinel=False)
-        found = pd.factorize(found * len(levels) + codes)[0].astype(np.int64)
-    return found
 
 
 def _same_sizes(
@@ -146,7 +140,7 @@ class Constructed:
 
 
 def covariate_matrices(
-    sets: Sequence[TermSet], table: pd.DataFrame, schema: Schema
+    sets: Sequence[TermSet], table: pd.DataFrame | NumPyTable, schema: Schema
 ) -> tuple[list[Array], NDArray[np.bool_]]:
     """Intercept and covariates of each set, and the rows that are complete in all; zero in others.
 
@@ -165,7 +159,7 @@ def covariate_matrices(
 
 
 def check_room(
-    regressions: Regressions, table: pd.DataFrame, schema: Schema, public: Iterable[str], rows: int
+    regressions: Regressions, table: NumPyTable, schema: Schema, public: Iterable[str], rows: int
 ) -> None:
     """Refuse covariates that may leave no residuals, whatever is drawn of them.
 
@@ -185,7 +179,7 @@ def check_room(
         )
 
 
-def _most(terms: Sequence[str], table: pd.DataFrame, schema: Schema) -> int:
+def _most(terms: Sequence[str], table: NumPyTable, schema: Schema) -> int:
     try:
         return _width(terms, table.head(_FEW), schema, "schema")  # whatever is in the rows
     except SchemaError:  # a factor of a numeric column without levels
@@ -193,7 +187,7 @@ def _most(terms: Sequence[str], table: pd.DataFrame, schema: Schema) -> int:
 
 
 def _width(
-    terms: Sequence[str], table: pd.DataFrame, schema: Schema, levels: Literal["data", "schema"]
+    terms: Sequence[str], table: NumPyTable, schema: Schema, levels: Literal["data", "schema"]
 ) -> int:
     return int(design(right_side(terms), table, schema, levels=levels).X.shape[1])
 
@@ -407,7 +401,7 @@ class Calibration:
     """The rows of a calibrated file, and how well they return what was released."""
 
     layout: Layout
-    table: pd.DataFrame
+    held: NumPyTable
     outcomes: tuple[Constructed, ...]
     rows: tuple[int, ...]  # rows with each outcome
     clusters: str | None  # column of the clusters
@@ -434,9 +428,9 @@ class Calibration:
         n, names = len(rows.arms), layout.regressions.outcomes
         known = {**columns, **rows.columns, **dict.fromkeys(names, np.zeros(n))}
         unsorted = replace(layout.schema, file=replace(layout.schema.file, sorted_by=()))
-        first = assembled(unsorted, {}, {}, n, rng, given=known)
+        first = assembled_arrays(unsorted, {}, {}, n, rng, given=known)
         matrices, used = covariate_matrices(layout.regressions.covariates, first, layout.schema)
-        rest = Packed({name: own(first[name]) for name in first.columns if name not in names})
+        rest = Packed({name: first[name] for name in first.arrays if name not in names})
         del known, first  # their numbers are not needed again before the file
         made: list[Constructed] = []
         for target, mask in zip(targets, rows.observed, strict=True):
@@ -448,9 +442,9 @@ class Calibration:
             column.name: legalised(column, one.values) if layout.strict else one.values
             for column, one in zip(layout.outcomes, made, strict=True)
         }
-        table = assembled(layout.schema, {}, {}, n, rng, given={**rest, **values})
+        table = assembled_arrays(layout.schema, {}, {}, n, rng, given={**rest, **values})
         counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
-        errors = _errors(layout, table, targets, clusters) if layout.strict else ()
+        errors = _errors(layout, table.native, targets, clusters) if layout.strict else ()
         groups = _groups_of(rows, made, targets)
         sizes = None if errors else _sizes_of(layout.regressions, rows, made)
         pairs = [(late, early) for late, one in enumerate(made) for early in one.shared]
@@ -458,6 +452,11 @@ class Calibration:
         ratios = tuple(pair for pair in pairs if targets[pair[1]].is_strong)
         done = tuple(replace(one, residuals=None) for one in made)
         return cls(layout, table, done, counts, clusters, errors, groups, sizes, ratios)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The rows as a frame."""
+        return self.held.native
 
     @property
     def exact(self) -> bool:
