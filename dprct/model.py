@@ -201,13 +201,14 @@ class BoundTable(HoldsRows):
 
     def columns(self, names: Iterable[str]) -> Frame | NumPyTable:
         """Return columns that are needed row by row: read at once, and so in one order."""
-        if not in_engine(self.held):
-            return self.held
+        held = self.held
+        if isinstance(held, NumPyTable) or not isinstance(held, nw.LazyFrame):
+            return held
         wanted, there = list(dict.fromkeys(names)), set(self.names)
         if not wanted:
             return nw.from_native(pd.DataFrame(), eager_only=True)
         companions = [name + COMPANION for name in wanted if name + COMPANION in there]
-        return collected(self.held.select(*wanted, *companions))
+        return collected(held.select(*wanted, *companions))
 
     def __repr__(self) -> str:
         return f"BoundTable({self.n:,} rows)"

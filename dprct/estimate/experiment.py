@@ -24,13 +24,14 @@ from dprct.assignment.groups import (
     units_of,
 )
 from dprct.errors import ParameterError, SchemaError
+from dprct.lazy import narwhals as nw
 from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Combinations, observed, observed_counts
 from dprct.records import dataclass
 from dprct.results.base import HoldsRows
 from dprct.schema.columns import Unit
-from dprct.schema.tables import in_engine
+from dprct.schema.tables import NumPyTable, in_engine
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Column
     from dprct.schema.facts import MissingPolicy
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Counted, NumPyTable, Table
+    from dprct.schema.tables import Counted, Table
 
 BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
@@ -101,7 +102,7 @@ class Experiment(HoldsRows, Comparison):
         ``counted`` is what the pass at the door of an engine found, where it is at hand.
         """
         if self.combinations is None:
-            assert not in_engine(frame)
+            assert isinstance(frame, (NumPyTable, nw.DataFrame))
             return self.counted(observed(frame, column))
         if counted is not None and column.name in counted.present:
             at = 1 + counted.present.index(column.name)

@@ -21,7 +21,7 @@ import numbers
 from dataclasses import field
 from functools import cached_property, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from typing_extensions import TypeIs
 
     from dprct.schema.columns import Column, Rule
     from dprct.schema.schema import Schema
@@ -251,14 +250,14 @@ def schema_of(frame: Table) -> dict[str, nw.dtypes.DType]:
         return dict(frame.collect_schema())
 
 
-def in_engine(frame: Table | NumPyTable) -> TypeIs[Lazy]:
+def in_engine(frame: Table | NumPyTable) -> TypeGuard[Lazy]:
     """Whether the rows stay in an engine."""
     return not isinstance(frame, NumPyTable) and isinstance(frame, nw.LazyFrame)
 
 
 def row_count(frame: Table | NumPyTable) -> int:
     """Return the number of rows; one pass in an engine."""
-    if not in_engine(frame):
+    if isinstance(frame, NumPyTable) or not isinstance(frame, nw.LazyFrame):
         return len(frame)
     with asking(frame, "the number of rows"):
         counted = frame.select(nw.len().alias("rows"))
@@ -728,7 +727,7 @@ def broken_rules(column: Column, frame: Frame | NumPyTable) -> list[str]:
 def _broken(schema: Schema, names: Sequence[str], frame: Table | NumPyTable) -> list[str]:
     """Every broken rule, with the names of its columns."""
     groups = exclusive_groups(map(schema.column, names))
-    if in_engine(frame):
+    if not isinstance(frame, NumPyTable) and isinstance(frame, nw.LazyFrame):
         found, between = _broken_in_engine(list(map(schema.column, names)), groups, frame)
         units = _ids_in_engine(schema, frame)
     else:
