@@ -34,11 +34,14 @@ def test_help_of_a_command(started, benchmark):
     benchmark.pedantic(_run, own, rounds=3, warmup_rounds=1)
 
 
-@pytest.mark.parametrize("started", ["import pandas", "check", "ledger", "plan"])
+@pytest.mark.parametrize(
+    "started", ["import pandas", "check nsw", "ledger nsw", "plan nsw", "plan thornton"]
+)
 def test_a_command_on_a_study(started, demonstration, benchmark):
-    """In units of ``import pandas``: a ledger .3, a check .9 to 1.3, a plan 2.3 to 2.9 with it."""
+    """In units of ``import pandas``: a ledger .3, a check .9 to 1.3, a plan .9 to 1.6."""
     benchmark.group = "run: import pandas, commands on a study"
-    own = ("-c", started) if started.startswith("import") else ("-m", "dprct", started, "nsw.toml")
+    study = f"{started}.toml".split()
+    own = ("-c", started) if started.startswith("import") else ("-m", "dprct", *study)
     benchmark.pedantic(_run, own, {"folder": demonstration}, rounds=3, warmup_rounds=1)
 
 

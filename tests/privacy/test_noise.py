@@ -10,7 +10,7 @@ from randomgen import ChaCha
 
 from dprct.errors import ParameterError
 from dprct.privacy import source
-from dprct.privacy.noise import Secure, Simulated, Tail, laplace_loss, unsaturated
+from dprct.privacy.noise import Secure, Simulated, Tail, _laplace, laplace_loss, unsaturated
 
 SOURCES = [Secure(), Simulated(np.random.default_rng(3))]
 
@@ -108,7 +108,17 @@ def test_draws_at_the_ends_of_int64_are_continued():
     assert continued.tolist() == [ends.max + 3, 5, ends.min - 3]
 
 
-def test_opendp_certifies_a_loss_that_is_not_below_the_exact_one():
+def test_the_loss_is_what_opendp_certifies():
+    rng = np.random.default_rng(5)
+    for sensitivity, power in zip(
+        rng.integers(1, 1 << 53, 300), rng.uniform(-39, 52, 300), strict=True
+    ):
+        for scale in (2.0**power, float(sensitivity) / 0.7):
+            scale, found = min(scale, 2.0**53), int(sensitivity)
+            assert laplace_loss(scale, found) == Fraction(_laplace(scale).map(found))
+
+
+def test_a_loss_is_not_below_the_exact_one():
     scale = 2 / 0.7
     assert laplace_loss(scale, 2) >= 2 / Fraction(scale)
     assert laplace_loss(scale, 2) > Fraction(7, 10)  # why scales are raised by ulps
