@@ -2,18 +2,13 @@
 
 ``from dprct.lazy import special`` gives what ``from scipy import special`` would: most commands and
 most models need no quantile before their data are read, and many no frame of pandas. Either takes
-longer to import than all modules here.  Of ``scipy.special`` itself little more than its extension
-module is loaded.
+longer to import than all modules here.
 """
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from threading import RLock
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,48 +33,6 @@ class _Later:
 
 def _module(name: str) -> _Later:
     return _Later(lambda: import_module(name))
-
-
-class _Package(ModuleType):
-    """A package whose own code runs when a name of it is asked for that no module has set yet."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.__dict__["__spec__"] = spec = find_spec(name)
-        assert spec is not None
-        self.__dict__.update(__path__=spec.submodule_search_locations, __file__=spec.origin)
-        self.__dict__.update(__package__=name, __loader__=spec.loader, _lock=RLock(), _begun=False)
-
-    def __getattr__(self, name: str) -> Any:
-        with self.__dict__["_lock"]:  # another thread waits until all of it is there
-            if not self.__dict__["_begun"]:
-                self.__dict__["_begun"] = True
-                self.__dict__["__loader__"].exec_module(self)
-        if name not in self.__dict__:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return self.__dict__[name]
-
-
-class _Functions:
-    """``scipy.special``: its ufuncs are taken from the extension module that holds them.
-
-    The package's own code prepares it for arrays of other kinds than NumPy's, and loads most of
-    what NumPy has for it: five sixths of the time that ``import scipy.special`` takes.
-    """
-
-    def __init__(self) -> None:
-        name = "scipy.special"
-        if name not in sys.modules:
-            parent = import_module("scipy")
-            parent.special = sys.modules.setdefault(name, _Package(name))  # type: ignore[attr-defined]
-        try:
-            self._ufuncs: Any = import_module(f"{name}._ufuncs")
-        except ModuleNotFoundError:  # where a later SciPy keeps them elsewhere
-            self._ufuncs = None
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._ufuncs, name, None)
-        return getattr(import_module("scipy.special"), name) if found is None else found
 
 
 def precise(digits: int) -> Any:
@@ -111,7 +64,7 @@ if not TYPE_CHECKING:
     pandas = _module("pandas")
     linalg = _module("scipy.linalg")
     optimize = _module("scipy.optimize")
-    special = _Later(_Functions)
+    special = _module("scipy.special")
     sparse = _module("scipy.sparse")
     csgraph = _module("scipy.sparse.csgraph")
     sparse_linalg = _module("scipy.sparse.linalg")

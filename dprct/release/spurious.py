@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprct.encoding import ExclusiveEncoding
-from dprct.lazy import special
 from dprct.privacy.histograms import StabilityHistogram
 from dprct.privacy.noise import source
 
@@ -40,7 +39,7 @@ def spurious_share(n: int, mechanism: CellHistogram, more: float = 0.0) -> float
     0.051
     """
     ratio = error_ratio(n, mechanism, more)
-    return 0.05 if math.isnan(ratio) else float(2 * special.ndtr(-1.96 / ratio))
+    return 0.05 if math.isnan(ratio) else math.erfc(1.96 / ratio / math.sqrt(2))
 
 
 def error_ratio(n: int, mechanism: CellHistogram, more: float = 0.0) -> float:
@@ -62,7 +61,7 @@ def error_ratio(n: int, mechanism: CellHistogram, more: float = 0.0) -> float:
     m, t, alpha = n / mechanism.cells, mechanism.threshold, math.exp(-1 / mechanism.scale)
     reach = 12 * math.sqrt(m) + 30
     N = np.arange(max(0, math.floor(m - reach)), math.ceil(m + reach) + 1, dtype=np.float64)
-    weight = np.exp(special.xlogy(N, m) - m - special.gammaln(N + 1))
+    weight = np.exp(N * math.log(m) - m - [math.lgamma(number + 1) for number in N.tolist()])
     tail, first, second = _noise_above(t - N, alpha)
     if isinstance(mechanism, StabilityHistogram):
         weight = np.where(N > 0, weight, 0.0)
