@@ -170,8 +170,14 @@ def _made(session: Session, parsed: Parsed) -> None:
 
 def _changed(session: Session, names: str, parsed: Parsed) -> None:
     for name in session.memory.expand(names):
-        if name.isidentifier():
+        if name.isidentifier() and name != "_all":
             session.memory.generate("replace", f"{name} = by {parsed.word}", parsed.condition)
+        elif _UNLISTED.match(name):
+            session.memory.strange(f"{parsed.word} {name}")
+
+
+_UNLISTED = re.compile(r"_all$|[*?~]|[A-Za-z_]\w*[*?~-]")
+"""Words for columns that no header tells."""
 
 
 def _predict(session: Session, parsed: Parsed) -> None:

@@ -182,6 +182,8 @@ class Memory:
             text = text[found.end() :]
         assigned = ASSIGNED.match(text)
         if assigned is None:
+            if command == "replace":
+                self.strange("replace of a column that is not known")
             return
         name, made_of = assigned[1], text[assigned.end() :].strip()
         self._changed(name)

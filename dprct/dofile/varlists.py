@@ -31,6 +31,8 @@ def expanded(word: str, columns: list[str] | None) -> list[str]:
     """Return the columns that a word means, or the word where the header does not tell."""
     if columns is None or word in columns:
         return [word]
+    if word == "_all":
+        return [*columns]
     if found := _RANGE.match(word):
         first, last = resolved(found[1], columns), resolved(found[2], columns)
         if first in columns and last in columns:

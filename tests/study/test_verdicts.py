@@ -199,6 +199,13 @@ def test_rows_of_a_released_group_are_valid(
         ("replace yield = 0 if yield < 0\nreg yield seed, r", "artefact", "makes yield"),
         ("recode rain (1=2)\nreg yield seed rain, r", "artefact", "makes rain"),
         ("mvdecode yield, mv(9)\nreg yield seed, r", "artefact", "makes yield"),
+        ("mvdecode _all, mv(9)\nreg yield seed, r", "artefact", "makes yield"),
+        ("recode _all (9=.)\nreg yield seed, r", "artefact", "makes yield"),
+        (
+            "ds\nforeach v in `r(varlist)' {\nreplace `v' = 0 if `v' == 9\n}\nreg yield seed, r",
+            "artefact",
+            "replace of a column that is not known comes before it",
+        ),
         ("rename yield y\nreg y seed, r", "artefact", "makes y"),
         ("for var yield: replace X = 2*X\nreg yield seed, r", "artefact", "makes yield"),
         ("collapse yield seed, by(soil)\nreg yield seed, r", "artefact", "after collapse"),

@@ -244,7 +244,8 @@ class IndexResults(WithRatios, LinearResults):
         Raises
         ------
         ParameterError
-            If there is no such coefficient, it was not estimated, or it is in a product.
+            If there is no such coefficient, it was not estimated, it is in a product, or noise
+            leaves no mean of the outcome.
 
         Notes
         -----
@@ -270,6 +271,13 @@ class IndexResults(WithRatios, LinearResults):
         if not bool(self.estimated.all()):
             lost = ", ".join(str(name) for name in self.params.index[~self.estimated])
             raise ParameterError(f"not estimated: {lost}; average effects need all coefficients")
+        mean, most = self.averages.outcome, math.inf if self.family == "poisson" else 1.0
+        if mean is not None and not 2 * _CLOSE < mean < most - 2 * _CLOSE:
+            raise ParameterError(
+                f"the released mean of {self.outcome} is {mean:.2g}, too close to the ends of what "
+                "such a mean can be, so that average effects are not estimated; give coefficients "
+                "or odds, or release again with more rows or a larger epsilon"
+            )
         effect = AverageEffect(
             self.family, self.params.to_numpy(np.float64), names.index(variable),
             self.averages.two_valued.get(variable), self.averages,

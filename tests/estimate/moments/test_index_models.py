@@ -408,6 +408,20 @@ def test_average_effects_have_the_noise_of_moments(family: Any, name: str) -> No
     assert abs(np.var(draws) / planned - 1) < 5.4 * math.sqrt(2 / len(draws))
 
 
+@pytest.mark.parametrize(("mean", "family"), [(-0.01, "logit"), (1.0, "probit"), (0.0, "poisson")])
+def test_average_effects_need_a_mean_that_an_outcome_can_have(mean: float, family: Any) -> None:
+    """Noise may leave the released mean below 0 or above 1."""
+    asked = Regression(f"{'visits' if family == 'poisson' else 'y'} ~ treat + x", family=family)
+    found = model(asked).fit(8, 1e-6, rng=3).glm(asked)
+    known = found.averages
+    matrix = known.moments.matrix.copy()
+    matrix[0, 1] = matrix[1, 0] = mean
+    moments = dataclasses.replace(known.moments, matrix=matrix)
+    own = dataclasses.replace(found, averages=dataclasses.replace(known, moments=moments))
+    with pytest.raises(ParameterError, match="average effects are not estimated"):
+        own.margins("x")
+
+
 def test_average_effects_are_as_noisy_as_they_say() -> None:
     """Over fits to the same rows; chi-square bounds that a right law passes but for 1e-6."""
     asked, effects, said = Regression("y ~ treat + x", family="logit"), [], []
