@@ -9,6 +9,8 @@ import pytest
 
 from dprct.assignment.groups import lacking, rows_of, units_of
 from dprct.errors import ColumnError, ParameterError
+from dprct.missing import tagged
+from dprct.schema.tables import NumPyTable
 
 ROWS = pd.DataFrame({"a": ["x", "y", "x", "y", "x"], "b": [1.0, 1, 2, 2, 1], "c": [5, 6, 7, 8, 5]})
 
@@ -78,3 +80,18 @@ def test_unknown_columns_are_named():
     assert lacking(ROWS, ["a", "strata"]) == ["strata"]
     with pytest.raises(ColumnError, match="no column 'strata'"):
         rows_of(ROWS, ["strata"])
+
+
+def test_blocks_of_arrays_are_those_of_the_frame():
+    """Zeros of both signs are one value, as are missing codes; bytes and texts differ."""
+    rng = np.random.default_rng(5)
+    numbers = np.array([0.0, -0.0, *tagged(np.array([0, 1, 3])), np.inf, 2.0**53, 2.0**53 + 2, 0.1])
+    texts = np.array(["a", "a\0", "", b"a", b"", "e\u0301", "\u00e9", "nan", "b\udc80"], object)
+    arrays = {"x": rng.choice(numbers, 300), "town": rng.choice(texts, 300)}
+    arrays["odd"] = rng.choice(np.array(["a", "b\udc80"], object), 300)  # texts alone, not UTF-8
+    frame = pd.DataFrame({name: pd.Series(x, dtype=x.dtype) for name, x in arrays.items()})
+    for columns in (("x",), ("town",), ("odd",), ("x", "town")):
+        here, there = (units_of(one, columns, ()) for one in (NumPyTable(arrays, 300), frame))
+        assert [*map(repr, here.labels)] == [*map(repr, there.labels)]
+        assert here.member.tolist() == there.member.tolist()
+        assert here.block.tolist() == there.block.tolist()
