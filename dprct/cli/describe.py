@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 _MOST_LABELS = 12
+_IMPORTED = (
+    "; Stata's import delimited writes names in lower case, unless it has case(preserve), and "
+    "without blanks and signs: save the data after it, and give that .dta file"
+)
 
 
 def describe(
@@ -100,6 +104,8 @@ def describe(
             say(
                 f"no regression on {arms} with columns of {file.name} was read from the do-files: "
                 "compare their names with those of the draft, and with dprct regressions"
+                + _IMPORTED
+                * (file.suffix.lower() == ".csv")
             )
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")
 

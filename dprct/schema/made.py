@@ -111,14 +111,18 @@ def _text_as_number(node: ast.expr, known: Mapping[str, Column]) -> str | None:
     return next((name for name in found if name is not None), None)
 
 
+def label_of(text: str) -> str:
+    """The label of a column that was made by an expression: this, as far as it fits."""
+    return text if len(text) <= _LABEL else text[: _LABEL - 3] + "..."
+
+
 def _column(name: str, text: str, tree: ast.expr, known: Mapping[str, Column]) -> Column:
     facts: dict[str, Any] = _facts(tree, known)
     never = {one for one in names_in(tree) if known[one].missing == ()}
     made_of = tuple(sorted(names_in(tree) - never | values_in(tree)))
-    label = text if len(text) <= _LABEL else text[: _LABEL - 3] + "..."
     return Column(
-        name, "double", label=label, made_of=made_of or None, built_from="own", confirmed=True,
-        **facts,
+        name, "double", label=label_of(text), made_of=made_of or None, built_from="own",
+        confirmed=True, **facts,
     )  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def how_released(row: Regression, name: str) -> str:
     if made is not None and made.expression and len(made.expression) <= _SHORT:
         own = name in names_in(parse(made.expression, language=MADE))  # the file has one, too
         new = f"{name}_2" if own else name
-        return f"declare it: [derived] {new} = {json.dumps(made.expression)}"
+        return f"declare it: [derived] {new} = {json.dumps(made.expression, ensure_ascii=False)}"
     if made is not None and made.expression:
         return f"declare {name} in [derived], as dprct describe --draft --do does"
     if made is not None:

@@ -79,6 +79,7 @@ delta = 0.0
 # [design]
 # kind = "complete"                # or simple, block, cluster, block_cluster, factorial
 {arms} the 0/1 columns of the arms; their fate is "public"
+# arm = ""                         # or one column of all groups; arms = [0, 1, 2] are its codes
 # block = ""                       # the column of blocks, if there is one
 {cluster}
 # largest = 20                     # the most rows of a cluster; icc = 0.05 bounds its correlation
@@ -129,7 +130,9 @@ _REGRESSIONS = """
 # [design] that names the clusters below, and treatment public. C(x) is blocks if [design] names x,
 # else a covariate. Errors are those of the do-files, if they are offered. Keep a where only if its
 # columns were fixed before treatment, or are public; a comparison with a missing value is false
-# here, unlike in Stata. The [[table]] sections at the end are read off these regressions.
+# here, unlike in Stata. The [[table]] sections at the end are read off these regressions. Those on
+# an outcome of another (sex, in a test of balance and as a covariate) are not here: once it has
+# role = "covariate" and the rest is filled in, dprct check lists them.
 # [moments]
 # neighbors = "replace-one-design-public"
 """
@@ -372,7 +375,7 @@ def _formula_of_roles(schema: Schema) -> str:
 
 def _table(part: TablePart, filled: Prefill) -> str:
     lines = ["[[table]]", f"name = {_text(part.name)}", f"outcomes = {_texts(part.outcomes)}"]
-    lines.append(f"arms = {_texts(filled.arms)}")
+    lines.append(f"arms = {_texts(part.arms or filled.arms)}")
     if part.covariates:
         lines.append(f"covariates = {_texts(part.covariates)}")
     if part.cluster:

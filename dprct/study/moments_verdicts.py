@@ -239,6 +239,8 @@ class Served:
         right = [made.get(term, term) for term in terms if not own or term != f"C({self.unit})"]
         formula = formula_of(row, right) + (f" | {self.unit}" if own else "")
         if self.withheld:
+            if lost := [one for one in self.filled if one in columns_there(row)]:
+                return _filled(lost)
             clusters = row.cluster if row.vce == "cluster" else ()
             served = any({*one.clusters} == {*clusters} for one in self.steps)
             plain = not (where or ":" in formula) and len(row.instruments) < 2
@@ -249,13 +251,7 @@ class Served:
         except DprctError as error:
             return "artefact", str(error), ""
         if lost := [one for one in names if one in self.filled]:
-            return (
-                "artefact",
-                f"a declared number stands for missing values of {', '.join(lost)}, whose rows "
-                "the do-file leaves out",
-                'missing = "private" leaves them out, as the do-file does, and keeps who they are '
-                "private",
-            )
+            return _filled(lost)
         fixed = [one.partition("=")[0] for one in where]
         if constant := [one for one in fixed if one in parse(formula, structural=True).names]:
             said = f"{', '.join(constant)} is the same in all rows of a group"
@@ -525,6 +521,17 @@ class Served:
             f"{mine}: those of {row.vce} need its scores",
             'cov_type = "HC1" in [moments], and this regression among its formulas',
         )
+
+
+def _filled(names: Sequence[str]) -> Answer:
+    """Verdict on a regression with columns in which a number stands for missing values."""
+    return (
+        "artefact",
+        f"a declared number stands for missing values of {', '.join(names)}, whose rows the "
+        "do-file leaves out",
+        'missing_policy = "private" leaves them out, as the do-file does, and keeps who they are '
+        "private",
+    )
 
 
 def _estimand(one: ServedRegression, twos: Collection[str]) -> str:

@@ -38,6 +38,7 @@ class TablePart:
     covariates: tuple[str, ...] = ()
     cluster: str = ""
     samples: tuple[str, ...] = ()  # conditions under which some of its regressions run
+    arms: tuple[str, ...] = ()  # treatments of most of its regressions
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def prefilled(
     late = [
         replace(row, treatments=row.instruments)
         for row in rows
-        if _has_instrument(row, known, {*treatments, *arms})
+        if _has_instrument(row, known, {*treatments, *arms, *of_arms})
     ]
     chosen = tuple(dict.fromkeys(arms))
     outcomes = tuple(dict.fromkeys(str(row.outcome) for row in experiment))
@@ -509,6 +510,7 @@ def _tables(rows: Sequence[Regression], known: set[str], others: set[str]) -> tu
             name += "_"
         names.add(name)
         clusters = [row.cluster[0] for row in whole if row.cluster and row.cluster[0] in known]
+        moved = Counter(tuple(t for t in row.treatments if _is_arm(t, row, known)) for row in whole)
         parts.append(
             TablePart(
                 name,
@@ -516,6 +518,7 @@ def _tables(rows: Sequence[Regression], known: set[str], others: set[str]) -> tu
                 sets.most_common(1)[0][0] if sets else (),
                 clusters[0] if clusters else "",
                 tuple(dict.fromkeys(row.sample for row in mine if row.sample)),
+                moved.most_common(1)[0][0],
             )
         )
     return tuple(parts)

@@ -31,6 +31,7 @@ from dprct.release.writing import (
     writing_at,
 )
 from dprct.results.receipt import refuse_second_budget
+from dprct.schema.made import label_of
 from dprct.study import valid_files
 from dprct.study.asked import parts_of
 from dprct.study.data_sets import MADE_BY, NEVER, WHOSE, others_of
@@ -70,7 +71,7 @@ from dprct.study.tables_of_moments import READ_OFF, UNSERVED, table_of_moments
 from dprct.study.verdicts import of_study, of_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dprct.privacy.budget import Budget
@@ -324,6 +325,10 @@ def _tables(
     withheld: dict[str, str] = {}
     failed: dict[str, str] = {}
     guarantee = None if certificate is None else certificate.guarantee
+    schema = on.schema if isinstance(on, OnFile) else on.moments.schema
+    made_here = {name: label_of(text) for name, text in study.derived.items()}
+    # a table shows these columns by their names, since their labels are expressions
+    bare = [c.name for c in schema.columns if c.label and c.label == made_here.get(c.name)]
     for spec in study.tables:
         if isinstance(on, OnFile) and certificate is not None and (
             lost := spec.without_information(_told(certificate, on.schema))
@@ -345,13 +350,19 @@ def _tables(
             continue
         try:
             made[spec.name] = (
-                spec.made(on.data, on.schema, guarantee)
+                spec.made(on.data, _without_labels(schema, bare), guarantee)
                 if isinstance(on, OnFile)
-                else table_of_moments(spec, on.moments)
+                else table_of_moments(spec, on.moments, bare)
             )
         except DprctError as error:
             failed[spec.name] = str(error)
     return DeclaredTables(made, withheld, failed)
+
+
+def _without_labels(schema: Schema, names: Collection[str]) -> Schema:
+    """Schema in which some columns have no label."""
+    columns = (replace(one, label="") if one.name in names else one for one in schema.columns)
+    return replace(schema, columns=tuple(columns))
 
 
 def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:

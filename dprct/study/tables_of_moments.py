@@ -21,7 +21,7 @@ from dprct.study.moments_verdicts import Served, formula_of
 from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from dprct.estimate.moments.model import MomentsSpec
     from dprct.estimate.moments.results import Moments
@@ -72,10 +72,13 @@ def _declared(table: TableSpec, row: _Row, served: Served) -> str:
     """Say how a regression of a table is declared, with errors that moments have."""
     keys = {"formula": formula_of(row.regression, row.terms), "where": table.condition,
             "cluster": table.cluster or served.unit or ""}  # fmt: skip
-    said = ", ".join(f"{key} = {json.dumps(text)}" for key, text in keys.items() if text)
+    said = ", ".join(
+        f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in keys.items() if text
+    )
     more = ""
     if keys["cluster"] and table.cluster is None:
-        more = f', and give the table errors = "cluster", cluster = {json.dumps(keys["cluster"])}'
+        name = json.dumps(keys["cluster"], ensure_ascii=False)
+        more = f', and give the table errors = "cluster", cluster = {name}'
     return f"declare it: [[regression]] {said}{more}"
 
 
@@ -87,8 +90,11 @@ class _Served(Served):
         return reduced(condition(row.sample), there) if row.sample else ""
 
 
-def table_of_moments(table: TableSpec, moments: Moments) -> ITTTable:
-    """Return a table; a regression that was not released has no number, and a note says why."""
+def table_of_moments(table: TableSpec, moments: Moments, bare: Collection[str] = ()) -> ITTTable:
+    """Return a table; a regression that was not released has no number, and a note says why.
+
+    Columns are shown by their labels, the ``bare`` ones by their names.
+    """
     if found := _for_rows(table):
         raise ParameterError("; ".join(found))
     served = _Served.released("", moments)
@@ -107,7 +113,7 @@ def table_of_moments(table: TableSpec, moments: Moments) -> ITTTable:
         raise ParameterError(
             f"the moments give none of its regressions; {next(iter(lost.values()))}"
         )
-    return _table(table, moments, pd.DataFrame(records), lost, [*notes])
+    return _table(table, moments, pd.DataFrame(records), lost, [*notes], bare)
 
 
 def _for_rows(table: TableSpec) -> list[str]:
@@ -186,11 +192,12 @@ def _table(
     estimates: pd.DataFrame,
     lost: Mapping[tuple[str, str], str],
     notes: list[str],
+    bare: Collection[str],
 ) -> ITTTable:
     inference = Inference(adjust=table.adjust)  # type: ignore[arg-type]  # the section checked it
     families = families_of(table.families, table.outcomes, table.arms, table.family_sizes or None)  # type: ignore[arg-type]
     adjust(estimates, [*dict.fromkeys(estimates["covariates"])], inference, families)
-    known = moments.schema.names
+    known = {*moments.schema.names}.difference(bare)
     labels = {
         name: (moments.schema.column(name).label if name in known else "") or name
         for name in (*table.outcomes, *table.arms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,3 +118,6 @@ def test_a_table_of_some_rows_has_no_control_mean_of_all_people() -> None:
     found = [table_of_moments(one, moments).tidy().iloc[0] for one in (whole, late)]
     assert [np.isnan(one["control_mean"]) for one in found] == [False, True]
     assert not any(np.isnan(one["estimate"]) for one in found)
+    labelled = replace(moments, schema=schema.declare(grade={"label": "log(score)"}))
+    assert "log(score)" in table_of_moments(whole, labelled).to_text()
+    assert "log(score)" not in table_of_moments(whole, labelled, ["grade"]).to_text()

@@ -500,6 +500,9 @@ def test_a_panel_is_offered_nothing_that_it_refuses() -> None:
     said = panel.verdict(weighted, ("C(aid)", "age"))[2]
     assert "bounds" not in said
     assert "public" in said
+    filled = replace(alone, filled=("age",), withheld="clusters of v were assigned")
+    plain = Regression("a.do", 1, "regress", **run)
+    assert "number stands for missing values of age" in filled.verdict(plain, ("C(aid)", "age"))[1]
 
 
 def test_a_check_of_a_panel_names_each_regression_that_is_not_served(tmp_path: Path) -> None:

@@ -324,6 +324,25 @@ def test_a_drafted_table_has_the_covariates_of_regressions_on_all_rows() -> None
     assert (table.covariates, table.samples) == ((), ("age>3",))
 
 
+def test_tables_and_instruments_have_the_columns_that_do_files_make_of_arms(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text(
+        "use a, clear\ngen T1 = arm == 1\ngen T2 = arm == 2\ngen any = arm > 0\n"
+        "* Table 1\nareg y T1 T2, absorb(area) cluster(v)\n"
+        "* Table 2\nreg took any, cluster(v)\nivregress 2sls y (took = any), vce(cluster v)\n"
+    )
+    names = ["y", "took", "arm", "area", "v"]
+    schema = Schema(tuple(map(Column, names)), dataset_id="a")
+    reading = read_do([tmp_path / "a.do"], schema, treatments=["arm"], dataset="a.dta")
+    found = prefilled(reading, names, ["arm"])
+    assert [table.arms for table in found.tables] == [("T1", "T2"), ("any",)]
+    assert [one.formula for one in found.regressions] == [
+        "y ~ T1 + T2 + C(area)",
+        "took ~ any",
+        "y ~ [took ~ any]",
+    ]
+    assert 'arms = ["T1", "T2"]' in draft(schema, tmp_path / "a.dta", tmp_path / "s.toml", found)
+
+
 def test_conditions_on_what_is_made_of_an_outcome_are_not_offered(tmp_path: Path) -> None:
     (tmp_path / "a.do").write_text(
         "use a, clear\ngen some = gave > 0\ngen lgift = log(gift)\ngen old = age > 50\n"

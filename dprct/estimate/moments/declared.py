@@ -40,6 +40,7 @@ from dprct.schema.conditions import (
     reduced,
     texts,
 )
+from dprct.schema.schema import FIXED_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -940,12 +941,14 @@ def _check_members(
                 f"{regression.title!r}: ``where=`` joins treatment ({name!r}) and private columns "
                 "by ``|``; declare a regression for each part"
             )
-        made_of = ancestors(schema.column(name), schema.columns)
-        if name in outcomes:
+        column = schema.column(name)
+        made_of = ancestors(column, schema.columns)
+        if name in outcomes and column.role not in FIXED_ROLES:
             raise ParameterError(
                 f"{regression.title!r}: ``where=`` names {name!r}, which treatment may have "
-                "changed, because another regression has it as outcome; leave that one out (a test "
-                "of balance, for instance), or name columns that were fixed before treatment"
+                "changed, because another regression has it as outcome; if it was fixed before "
+                "treatment (as in a test of balance), declare ``role='covariate'``; otherwise name "
+                "columns that were"
             )
         if (treatment | moved_in(schema, outcomes)) & {name, *made_of}:
             raise ParameterError(
@@ -955,8 +958,12 @@ def _check_members(
 
 
 def moved_in(schema: Schema, outcomes: Iterable[str]) -> set[str]:
-    """Return what treatment may have changed: outcomes, and the one column that one is made of."""
-    found = {*outcomes, *(one.name for one in schema.columns if one.role == "outcome")}
+    """Return what treatment may have changed: outcomes, and the one column that one is made of.
+
+    Outcomes that are declared as covariates are not among them: those of tests of balance.
+    """
+    fixed = {one.name for one in schema.columns if one.role in FIXED_ROLES}
+    found = {*outcomes, *(one.name for one in schema.columns if one.role == "outcome")} - fixed
     for name in found & {*schema.names}:
         made_of = ancestors(schema.column(name), schema.columns)
         if sum(not parents_of(one) for one in made_of.values()) == 1:

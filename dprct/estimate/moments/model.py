@@ -362,18 +362,35 @@ class MomentsSpec(Spec[MomentsFacts]):
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the declared regressions that one step serves, outcome by outcome."""
         found = self.served(schema)
-        steps = [step for one in found.values() if not isinstance(one, str) for step in one]
-        own = {step.meaning: step for step in steps if step.regression in found}
+        drawn = [
+            (step, one.stages is not None)
+            for one, served in found.items()
+            if not isinstance(served, str)
+            for step in served
+        ]
+        own = {step.meaning: step for step, is_stage in drawn if not is_stage}
         # a stage of instruments that is declared by itself is that regression
-        steps = [step if step.regression in found else own.get(step.meaning, step)
-                 for step in steps]  # fmt: skip
+        steps = [
+            own.get(step.meaning) or self._of_fewer_rows(step, schema) if is_stage else step
+            for step, is_stage in drawn
+        ]
         titles = [step.title for step in steps]
         return tuple(step for at, step in enumerate(steps) if step.title not in titles[:at])
+
+    def _of_fewer_rows(self, stage: Step, schema: Schema) -> Step:
+        """A stage with the condition on rows that the other outcome makes, for all to see."""
+        policies = {name: self.policy(name, schema) for name in stage.beside}
+        left = [f"not missing({n})" for n, said in policies.items() if not isinstance(said, float)]
+        asked = stage.regression.condition
+        if not left:
+            return stage
+        where = " and ".join([*([f"({asked})"] if asked else []), *left])
+        return replace(stage, regression=replace(stage.regression, where=where))
 
     def stages(self, schema: Schema) -> tuple[tuple[Regression, Step, Step], ...]:
         """Return the regressions with an instrument, each with reduced form and first stage."""
         return tuple(
-            (one, found[0], found[1])
+            (one, self._of_fewer_rows(found[0], schema), self._of_fewer_rows(found[1], schema))
             for one, found in self.served(schema).items()
             if one.stages is not None and not isinstance(found, str)
         )

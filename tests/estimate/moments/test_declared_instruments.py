@@ -137,6 +137,31 @@ def test_a_stage_that_is_declared_by_itself_is_drawn_once() -> None:
     assert len(both.facts.steps.bound) == 3
 
 
+def test_a_first_stage_of_fewer_rows_is_told_from_that_of_all() -> None:
+    rows = ROWS.assign(y=ROWS["y"].where(ROWS["x"] > -1), w=ROWS["y"].where(ROWS["x"] < 1))
+    schema = Schema((*SCHEMA.columns, Column("w", bounds=(-4, 6), sd=1.3))).declare(
+        **{key: {"missing": (".",), "missing_policy": "public"} for key in "yw"}
+    )
+    m = PrivateMoments(
+        rows, schema, assignment=VILLAGES, neighbors="replace-one-design-public",
+        formulas=["y ~ [d ~ z]", "w ~ [d ~ z]", "d ~ z"],
+    )  # fmt: skip
+    assert [one.step.title for one in m.facts.steps.bound] == [
+        "y ~ z",
+        "d ~ z, where not missing(y)",
+        "w ~ z",
+        "d ~ z, where not missing(w)",
+        "d ~ z",
+    ]
+    found = m.fit(30, 1e-6, rng=3)
+    assert found.ols("d ~ z").nobs == len(rows)
+    for y in ("y", "w"):
+        stage = found.ols(f"d ~ z, where not missing({y})")
+        assert stage.nobs == rows[y].notna().sum()
+        ratio = found.ols(f"{y} ~ z").params["z"] / stage.params["z"]
+        assert found.iv(f"{y} ~ [d ~ z]").params["d"] == pytest.approx(ratio)
+
+
 @pytest.mark.parametrize(
     ("formula", "words"),
     [

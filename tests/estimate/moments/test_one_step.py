@@ -319,6 +319,13 @@ def test_a_plan_keeps_its_word() -> None:
         assert told == list(values)
 
 
+def test_an_outcome_that_is_declared_a_covariate_may_choose_rows() -> None:
+    formulas = [Regression("y ~ t1 | block", where="own > 3"), "own ~ t1 | block"]
+    declared = SCHEMA.declare(own={"role": "covariate"})
+    titles = [one.step.title for one in model(formulas=formulas, schema=declared).facts.steps.bound]
+    assert titles == ["y ~ t1 | block, where own > 3", "own ~ t1 | block"]
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where="x > own")]},
