@@ -79,7 +79,7 @@ delta = 0.0
 # [design]
 # kind = "complete"                # or simple, block, cluster, block_cluster, factorial
 {arms} the 0/1 columns of the arms; their fate is "public"
-# arm = ""                         # or one column of all groups; arms = [0, 1, 2] are its codes
+# arm = ""                         # or one column of all groups; arms are then its codes
 # block = ""                       # the column of blocks, if there is one
 {cluster}
 # largest = 20                     # the most rows of a cluster; icc = 0.05 bounds its correlation
