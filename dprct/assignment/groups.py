@@ -107,7 +107,8 @@ def spread(blocks: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
     [1, 1, 1]
     """
     groups = narrow(np.tile(np.arange(counts.shape[1]), len(counts)), counts.shape[1])
-    order = rng.permutation(len(blocks))
+    # as of a number of units, in half the memory
+    order = rng.permutation(np.arange(len(blocks), dtype=np.min_scalar_type(-len(blocks))))
     if len(counts) > 1:
         order = order[np.argsort(narrow(blocks, len(counts))[order], kind="stable")]
     codes = np.empty(len(blocks), np.int64)

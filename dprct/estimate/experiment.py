@@ -188,9 +188,7 @@ def experiment_of(
         raise ParameterError(f"{what}; declare the design that was used{lost}")
     names, order = _control_first(design, control)
     block, cluster = _columns_of(design, blocks)
-    # where rows were assigned, nothing but the arm is told, and it fits into a byte
-    short = combinations is None and not cluster and len(order) < 1 << 7
-    place = np.empty(len(order), np.int8 if short else np.int64)
+    place = np.empty(len(order), np.min_scalar_type(-len(order)))
     place[list(order)] = np.arange(len(order))
     _check_clusters(cluster, privacy_unit, design.cluster_facts.largest)
     if not block:
@@ -199,6 +197,11 @@ def experiment_of(
     number = None if combinations is None else rows[ROWS].to_numpy(np.int64)
     if isinstance(blocks, Mapping):
         units = pooled(units, blocks, design.propensities(rows))
+    if block:
+        # in as many bits as the codes of cells need, from -1 on
+        units = replace(units, block=_short(units.block, 1 + len(units.labels) * len(order)))
+    if units.members is not None:
+        units = replace(units, members=_short(units.members, len(units.block)))
     return Experiment(
         design,
         names,
@@ -211,6 +214,11 @@ def experiment_of(
         combinations,
         number,
     )
+
+
+def _short(codes: NDArray[Any], most: int) -> NDArray[Any]:
+    """Return codes up to a number in few bits."""
+    return codes.astype(np.min_scalar_type(-most), copy=False)
 
 
 def cluster_unit(design: Design, largest: int) -> Unit:

@@ -8,14 +8,15 @@ of m moves their variance as much as 2m - 1 people who are alone.  Two public fa
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dprct.lazy import pandas as pd
 from dprct.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -149,8 +150,9 @@ def clusters_of_cells(
     >>> clusters_of_cells(np.array([0, 0, 1, -1]), np.array([5, 6, 7, 8]), (1, 2)).tolist()
     [[2, 1]]
     """
-    found = np.bincount([cell for cell, _ in _pairs(cells, member)], minlength=shape[0] * shape[1])
-    return found.reshape(shape)
+    count = shape[0] * shape[1]
+    pairs = _pairs(cells, member, None, count)[0]
+    return np.bincount(pairs % count, minlength=count).reshape(shape)
 
 
 def squares_of_cells(
@@ -169,16 +171,21 @@ def squares_of_cells(
     >>> squares_of_cells(cells, member, None, (1, 2))
     ((4, 1),)
     """
-    sizes: dict[tuple[int, int], int] = {}
-    rows = [1] * len(cells) if number is None else number.tolist()
-    for cell, of, n in zip(cells.tolist(), member.tolist(), rows, strict=True):
-        if cell >= 0:
-            sizes[cell, of] = sizes.get((cell, of), 0) + int(n)
-    found = [0] * (shape[0] * shape[1])
-    for (cell, _), n in sizes.items():
-        found[cell] += n * n
+    count = shape[0] * shape[1]
+    pairs, sizes = _pairs(cells, member, number, count)
+    found = [0] * count
+    for cell, n in zip((pairs % count).tolist(), sizes.tolist(), strict=True):
+        found[cell] += int(n) ** 2
     return tuple(tuple(found[h * shape[1] : (h + 1) * shape[1]]) for h in range(shape[0]))
 
 
-def _pairs(cells: NDArray[np.int64], member: NDArray[np.int64]) -> Iterable[tuple[int, int]]:
-    return {(c, m) for c, m in zip(cells.tolist(), member.tolist(), strict=True) if c >= 0}
+def _pairs(
+    cells: NDArray[Any], member: NDArray[Any], number: NDArray[np.integer] | None, count: int
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return ``cluster * count + cell`` of the pairs that occur and count, and their rows."""
+    here = cells >= 0
+    pairs = member[here].astype(np.int64)
+    pairs *= count
+    pairs += cells[here]
+    codes, known = pd.factorize(pairs)
+    return known, np.bincount(codes, weights=None if number is None else number[here])

@@ -413,12 +413,17 @@ def by_cell(
         keys = list(arms.combinations.columns)
         found = frame.of(arms.asked(column, fill, with_value=with_value))
     else:
-        found = []
+        every: dict[tuple[Any, ...], list[int]] = {}
         for part in _some_rows(frame, arms):
             rows, keys = _keyed(frame, column, arms, part)
             if with_value:
                 rows = rows.filter(present(column.name))
-            found += square_sums(rows, steps_of(column, fill), keys)
+            for row in square_sums(rows, steps_of(column, fill), keys):
+                key, sums = tuple(row[: len(keys)]), row[len(keys) :]
+                if before := every.get(key):
+                    sums = [a + b for a, b in zip(before, sums, strict=True)]
+                every[key] = sums
+        found = [[*key, *sums] for key, sums in every.items()]
     parts = [GroupSums(*_place(row[: len(keys)], arms), *row[len(keys) :]) for row in found]
     return [part for part in parts if part.cell >= 0]
 
@@ -427,8 +432,8 @@ _MOST_ROWS = 1 << 17
 
 
 def _some_rows(frame: Table, arms: Arms) -> Iterator[slice]:
-    """Yield rows in memory, some at a time where a cell may be in several parts; else all."""
-    if arms.combinations is not None or arms.clusters is not None:
+    """Yield rows in memory, some at a time; in an engine all."""
+    if arms.combinations is not None:
         yield slice(None)
         return
     assert isinstance(frame, nw.DataFrame)

@@ -359,6 +359,12 @@ class Packed(Mapping[str, "NDArray[Any]"]):
     def __len__(self) -> int:
         return len(self._held)
 
+    def with_others(self, columns: Mapping[str, NDArray[Any]]) -> Packed:
+        """Return these columns and others, which replace those of their names."""
+        found = Packed(columns)
+        found._held = {**self._held, **found._held}
+        return found
+
     def taken(self, order: NDArray[np.int64]) -> Packed:
         """Return the columns with their rows in an order."""
         found = Packed({})

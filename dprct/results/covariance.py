@@ -107,7 +107,9 @@ def hc3(fit: LeastSquares, X: Array) -> Array:
 def cr1(fit: LeastSquares, X: Array, groups: Codes) -> Array:
     """Cluster-robust covariance times ``G/(G-1) (n-1)/(n-k)``, Stata's ``cluster``."""
     n_groups = int(groups.max()) + 1
-    influence = group_sums(X @ fit.bread * (fit.resid * fit.copies)[:, None], groups)
+    scores = X @ fit.bread
+    scores *= (fit.resid * fit.copies)[:, None]
+    influence = group_sums(scores, groups)
     factor = n_groups / (n_groups - 1) * (fit.nobs - 1) / fit.df_resid
     return factor * influence.T @ influence
 
@@ -199,7 +201,7 @@ def leverage(fit: LeastSquares, X: Array) -> Array:
 def group_sums(scores: Array, groups: Codes) -> Array:
     """Return the sum of ``scores`` (n, k) within each of the groups 0 to G - 1; (G, k) array."""
     order = np.argsort(groups, kind="stable")
-    starts = np.searchsorted(groups[order], np.arange(int(groups.max()) + 1))
+    starts = np.append(0, np.cumsum(np.bincount(groups))[:-1])
     return np.add.reduceat(scores[order], starts, axis=0)
 
 
@@ -259,6 +261,11 @@ class Weighting:
 
     root: Array  # (n,): square root of the weight by which outcome and regressors are multiplied
     copies: Array  # (n,): how many identical observations a row stands for
+
+    @property
+    def total(self) -> Array:
+        """The root of the weight of each row, copies included; (n,)."""
+        return self.root if self.copies is self.root else self.root * np.sqrt(self.copies)
 
     def times(self, X: Array) -> Array:
         """Return ``X`` (n, k) times the root of the weight."""
@@ -379,7 +386,7 @@ def least_squares(
     >>> fit.beta.round(12).tolist(), kept.tolist()
     ([1.5], [True, False])
     """
-    total = weighting.root * np.sqrt(weighting.copies)
+    total = weighting.total
     k = X.shape[1]
     lengths = column_lengths(X, total)
     triangle = triangle_of(

@@ -262,7 +262,7 @@ class Parts:
             )
         for frame in (exogenous, endogenous, excluded):
             check_finite(frame)
-        root = weighting.root * np.sqrt(weighting.copies)
+        root = weighting.total
         columns = [exogenous.y, endogenous.X[:, 1:], excluded.X[:, 1:], exogenous.X]
         if factors:
             columns = _within(columns, exogenous, factors, root)

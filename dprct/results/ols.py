@@ -621,7 +621,7 @@ def _fit(
     factors = effects.of(frame.used)
     absorbed = effects.described(factors, ways[0] if len(ways) == 1 else None) if factors else None
     if absorbed is not None:
-        frame = taken_out(frame, factors, weighting.root * np.sqrt(weighting.copies))
+        frame = taken_out(frame, factors, weighting.total)
     (fit,), kept = least_squares(frame.X, frame.y, weighting)
     fit = replace(fit, absorbed=0 if absorbed is None else absorbed.parameters)
     X = _kept(frame.X, kept)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
+from dprct.lazy import pandas as pd
 from dprct.records import dataclass
 from dprct.release.calibrated.residuals import Basis, Errors, Specification, factored, spanned
 
@@ -44,20 +45,21 @@ class Groups:
         >>> groups.levels, groups.codes.tolist()
         ((10.0, 2.0), [0, 1, 0])
         """
-        listed: list[Any] = values.tolist()
+        codes, known = pd.factorize(values, use_na_sentinel=False)
+        listed: list[Any] = known.tolist()
         if any(value is None or value == "" or value != value for value in listed):
             raise ParameterError(
                 f"``subgroups=`` names {column!r}, which has missing values, so that some rows "
                 "are in no group; give them a level of their own"
             )
-        levels = sorted(set(listed), key=lambda v: v if isinstance(v, str) else f"{float(v):g}")
+        levels = sorted(listed, key=lambda v: v if isinstance(v, str) else f"{float(v):g}")
         if len(levels) < 2:
             raise ParameterError(
                 f"``subgroups=`` names {column!r}, which has one level, so that its effects are "
                 "those of everyone; leave ``subgroups=`` out"
             )
-        place = {level: code for code, level in enumerate(levels)}
-        return cls(column, tuple(levels), np.array([place[value] for value in listed], np.int64))
+        place = np.array([levels.index(level) for level in listed], np.int64)
+        return cls(column, tuple(levels), place[codes])
 
     def taken(self, order: NDArray[np.int64]) -> Groups:
         """Return the groups of the rows in another order."""

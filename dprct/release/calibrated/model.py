@@ -61,6 +61,7 @@ from dprct.release.calibrated.spec import (
 )
 from dprct.release.columns import Packed, key_limits
 from dprct.release.release import Release, ReleaseModel, released
+from dprct.results.covariance import give_back
 from dprct.results.plan import notes
 from dprct.schema.schema import check_schema
 
@@ -366,6 +367,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
         assert isinstance(allocation, CalibratedAllocation)
         facts, rows, rule = self.facts, self._table, allocation.division.rule
+        give_back(self.n)
         covariates, slopes = None, None
         if rule != "filler":
             covariates = facts.covariates.draw(rule, rows, allocation.covariates, noise)
@@ -526,6 +528,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         sizes: Sequence[float],
     ) -> Calibration:
         """Return the file; ``sizes`` are those of the arms, where these are private."""
+        give_back(self.n)
         if not self.spec.treatment_private:
             design = self.facts.effects.experiment.design
             rows = self._rows().shuffled(rng).reassigned(design, rng)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.assignment.groups import units_of
+from dprct.assignment.groups import narrow, units_of
 from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import ValidGroups, spelled
 from dprct.certificate.valid_regressions import Validity
@@ -21,19 +21,19 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.formula import design
 from dprct.missing import tagged
 from dprct.privacy.noise import repeatedly, source
+from dprct.lazy import pandas as pd
 from dprct.records import dataclass
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Residuals, Specification, largest, residuals
 from dprct.release.columns import Packed, assembled_arrays
+from dprct.results.covariance import give_back
 from dprct.results.ols import ols
 from dprct.schema.columns import stored
 from dprct.schema.tables import NumPyTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    import pandas as pd
 
     from dprct.assignment.groups import Design
     from dprct.release.calibrated.covariates import Target
@@ -88,14 +88,15 @@ class PublicRows:
         """
         used = dict.fromkeys((*design.columns, *design.uses))
         rows: Any = NumPyTable({name: self.columns[name] for name in used}, len(self.arms))
-        arm_of = np.zeros(len(design.groups.names), self.arms.dtype)
+        names = design.groups.names
+        arm_of = np.zeros(len(names), self.arms.dtype)
         arm_of[design.groups.codes(rows)] = self.arms
-        there = design.draw(rows, source(rng).post_processing_rng())
+        there = narrow(design.draw(rows, source(rng).post_processing_rng()), len(names))
         drawn = arm_of[there]
         strata = units_of(rows, design.block_columns, ()).block
+        give_back(len(drawn))
         every = (np.ones(len(drawn), bool), *self.observed)
-        count = len(design.groups.names)
-        if not all(_same_sizes(drawn[m], self.arms[m], strata[m], count) for m in every):
+        if not all(_same_sizes(drawn[m], self.arms[m], strata[m], len(names)) for m in every):
             return self
         new = design.groups.columns_of(there)
         return replace(self, columns=Packed({**self.columns, **new}), arms=drawn)
@@ -359,9 +360,9 @@ def _start(n: int, groups: NDArray[np.int64] | None, rng: np.random.Generator) -
     noise = rng.standard_normal(n)
     if groups is None:
         return noise
-    codes = {group: code for code, group in enumerate(dict.fromkeys(groups.tolist()))}
-    shared = rng.standard_normal(len(codes))
-    return np.asarray(noise + shared[[codes[group] for group in groups.tolist()]])
+    codes, known = pd.factorize(groups)
+    noise += rng.standard_normal(len(known))[codes]
+    return noise
 
 
 def legalised(column: Column, values: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from dprct.formula.design_matrix import Design as DesignMatrix
     from dprct.formula.design_matrix import Mask
-    from dprct.results.covariance import Codes, FeRule, LeastSquares
+    from dprct.results.covariance import Codes, FeRule, LeastSquares, SharedFit
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
@@ -164,12 +165,10 @@ def _errors_by_command(
     effects = [names[j] for j in places]
     used = frame.used
     del frame
-    remaining = leverage(shared.fits[0], shared.X)
-    np.subtract(1, remaining, out=remaining)
-    remaining[remaining < _EXACT_FIT] = np.nan  # a row that is fitted exactly has no HC2 and no HC3
     groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], used)
+    left = cache(lambda: _left(shared))  # not before it is needed
     for outcome, fit in zip(outcomes, shared.fits, strict=True):
-        for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
+        for command, covariance in _covariances(fit, shared.X, places, left, groups, valid):
             yield (
                 outcome,
                 command,
@@ -179,11 +178,19 @@ def _errors_by_command(
             yield outcome, command, {name: absorbed.get(name, math.nan) for name in effects}
 
 
+def _left(shared: SharedFit) -> Array:
+    """Return what the leverage of every row leaves of one; (n,)."""
+    found = leverage(shared.fits[0], shared.X)
+    np.subtract(1, found, out=found)
+    found[found < _EXACT_FIT] = np.nan  # a row that is fitted exactly has no HC2 and no HC3
+    return found
+
+
 def _covariances(
     fit: LeastSquares,
     X: Array,
     places: list[int],
-    remaining: Array,
+    left: Callable[[], Array],
     groups: Codes | None,
     valid: Validity,
 ) -> Iterator[tuple[str, Array]]:
@@ -205,6 +212,7 @@ def _covariances(
     robust = around(lambda at: fit.resid[at])
     yield "regress y t x, vce(robust)", few.nobs / few.df_resid * robust
     yield "regress y t x", classical(few, X)
+    remaining = left()
     yield "regress y t x, vce(hc2)", around(lambda at: fit.resid[at] / np.sqrt(remaining[at]))
     yield "regress y t x, vce(hc3)", around(lambda at: fit.resid[at] / remaining[at])
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
+from dprct.lazy import pandas as pd
 from dprct.records import dataclass
 from dprct.results.covariance import blocks, give_back, independent, triangle_of
 
@@ -410,14 +411,14 @@ class Errors:
     def _summed(self, e: Array) -> Array:
         """Return the sums (G, K - 1) of the scores of e by cluster."""
         assert self.groups is not None
-        scores = self.influence.rows.T * e
+        scores = self.influence.rows.T
+        scores *= e
         return np.column_stack([np.bincount(self.groups, weights=s) for s in scores])
 
 
 def _codes(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return clusters as codes 0 to G - 1 in order of appearance."""
-    known = {label: code for code, label in enumerate(dict.fromkeys(groups.tolist()))}
-    return np.array([known[label] for label in groups.tolist()], np.int64)
+    return np.asarray(pd.factorize(groups)[0], np.int64)
 
 
 TOLERANCE = 1e-12
