@@ -95,4 +95,4 @@ def test_peak_memory_of_a_calibrated_file(design, covariates, tmp_path, benchmar
     if not benchmark.enabled:  # of so few rows most is what does not depend on them
         return
     benchmark.stats.name = f"{design}, {covariates} covariates: {frames:.2f} frames"
-    assert frames < (5.3 if (design, covariates) == ("block", 0) else 4.5)
+    assert frames < 4

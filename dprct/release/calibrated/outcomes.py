@@ -19,9 +19,9 @@ from dprct.certificate.valid_groups import ValidGroups, spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError, SchemaError
 from dprct.formula import design
+from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.privacy.noise import repeatedly, source
-from dprct.lazy import pandas as pd
 from dprct.records import dataclass
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
@@ -99,7 +99,7 @@ class PublicRows:
         if not all(_same_sizes(drawn[m], self.arms[m], strata[m], len(names)) for m in every):
             return self
         new = design.groups.columns_of(there)
-        return replace(self, columns=Packed({**self.columns, **new}), arms=drawn)
+        return replace(self, columns=Packed(self.columns).with_others(new), arms=drawn)
 
 
 def _same_sizes(

@@ -166,9 +166,9 @@ def _errors_by_command(
     used = frame.used
     del frame
     groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], used)
-    left = cache(lambda: _left(shared))  # not before it is needed
+    remaining = cache(lambda: _left(shared))  # not before it is needed
     for outcome, fit in zip(outcomes, shared.fits, strict=True):
-        for command, covariance in _covariances(fit, shared.X, places, left, groups, valid):
+        for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
             yield (
                 outcome,
                 command,
