@@ -335,7 +335,7 @@ def sorted_rows(columns: Mapping[str, NDArray[Any]], schema: Schema) -> Mapping[
 class Packed(Mapping[str, "NDArray[Any]"]):
     """Columns (n,), each in the shortest whole numbers that give it back to the bit, if any do.
 
-    Such a column is made anew whenever it is asked for.
+    Such a column is made anew whenever it is asked for.  Few texts are numbered.
 
     Examples
     --------
@@ -348,9 +348,19 @@ class Packed(Mapping[str, "NDArray[Any]"]):
         held: Mapping[str, NDArray[Any]]
         held = columns._held if isinstance(columns, Packed) else columns
         self._held: dict[str, NDArray[Any]] = {n: _packed(values) for n, values in held.items()}
+        self._texts: dict[str, NDArray[Any]] = {}
+        if isinstance(columns, Packed):
+            self._texts = columns._texts
+            return
+        for name, values in held.items():
+            if values.dtype == object and (found := _numbered(values)) is not None:
+                self._held[name], self._texts[name] = found
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         values = self._held[name]
+        if name in self._texts:
+            texts: NDArray[Any] = self._texts[name][values]
+            return texts
         return values.astype(np.float64) if values.dtype in _SHORT else values
 
     def __iter__(self) -> Iterator[str]:
@@ -362,6 +372,7 @@ class Packed(Mapping[str, "NDArray[Any]"]):
     def with_others(self, columns: Mapping[str, NDArray[Any]]) -> Packed:
         """Return these columns and others, which replace those of their names."""
         found = Packed(columns)
+        found._texts |= {n: texts for n, texts in self._texts.items() if n not in found._held}
         found._held = {**self._held, **found._held}
         return found
 
@@ -369,10 +380,26 @@ class Packed(Mapping[str, "NDArray[Any]"]):
         """Return the columns with their rows in an order."""
         found = Packed({})
         found._held = {name: values[order] for name, values in self._held.items()}
+        found._texts = self._texts
         return found
 
 
 _SHORT = (np.int8, np.int16, np.int32)
+_FEW_TEXTS = 1 << 10
+
+
+def _numbered(texts: NDArray[Any]) -> tuple[NDArray[np.int16], NDArray[Any]] | None:
+    """Return numbers of texts and the texts, told apart as Python does, where these are few."""
+    known: dict[Any, int] = {}
+    codes = np.empty(len(texts), np.int16)
+    for rows in blocks(len(texts)):
+        found = [known.setdefault(text, len(known)) for text in texts[rows]]
+        if len(known) > _FEW_TEXTS or not all(isinstance(text, (str, bytes)) for text in known):
+            return None
+        codes[rows] = found
+    of_codes = np.empty(len(known), object)
+    of_codes[:] = list(known)
+    return codes, of_codes
 
 
 def _packed(values: NDArray[Any]) -> NDArray[Any]:

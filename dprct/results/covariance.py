@@ -108,6 +108,7 @@ def cr1(fit: LeastSquares, X: Array, groups: Codes) -> Array:
     """Cluster-robust covariance times ``G/(G-1) (n-1)/(n-k)``, Stata's ``cluster``."""
     n_groups = int(groups.max()) + 1
     scores = X @ fit.bread
+    del X  # who gave it may need it no longer
     scores *= (fit.resid * fit.copies)[:, None]
     influence = group_sums(scores, groups)
     factor = n_groups / (n_groups - 1) * (fit.nobs - 1) / fit.df_resid
@@ -201,8 +202,16 @@ def leverage(fit: LeastSquares, X: Array) -> Array:
 def group_sums(scores: Array, groups: Codes) -> Array:
     """Return the sum of ``scores`` (n, k) within each of the groups 0 to G - 1; (G, k) array."""
     order = np.argsort(groups, kind="stable")
-    starts = np.append(0, np.cumsum(np.bincount(groups))[:-1])
-    return np.add.reduceat(scores[order], starts, axis=0)
+    ends = np.cumsum(np.bincount(groups))
+    found = np.empty((len(ends), scores.shape[1]))
+    cuts = np.searchsorted(ends, np.arange(_ROWS, len(scores), _ROWS))
+    for some in np.split(np.arange(len(ends)), np.unique(cuts)):  # of whole groups
+        if len(some):
+            first = ends[some[0] - 1] if some[0] else 0
+            rows = order[first : ends[some[-1]]]
+            starts = np.append(first, ends[some[:-1]]) - first
+            found[some] = np.add.reduceat(scores[rows], starts, axis=0)
+    return found
 
 
 def independent(X: Array) -> NDArray[np.bool_]:

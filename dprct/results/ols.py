@@ -134,12 +134,12 @@ def cluster_codes(groups: pd.Series[Any], keep: Mask) -> Codes:
     >>> cluster_codes(pd.Series(["a", "b", "a"]), np.array([True, True, False])).tolist()
     [0, 1]
     """
-    codes, distinct = pd.factorize(groups[keep])
+    codes, distinct = pd.factorize(groups if keep.all() else groups[keep])
     if len(distinct) < 2:
         raise ParameterError(
             "``cluster=`` has one cluster in the rows used; give a column with at least two"
         )
-    return codes.astype(np.intp)
+    return codes.astype(np.intp, copy=False)
 
 
 def ways_of(cluster: object, rows: int) -> tuple[Any, ...]:

@@ -115,7 +115,7 @@ class NumPyTable:
             return self._framed()
         return pd.DataFrame(
             {
-                name: x if x.dtype == np.float64 else pd.Series(x, dtype=x.dtype)
+                name: x if x.dtype == np.float64 else pd.Series(x, dtype=x.dtype, copy=False)
                 for name, x in self.arrays.items()
             },
             copy=False,

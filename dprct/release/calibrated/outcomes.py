@@ -265,7 +265,8 @@ def _with_control(
     """Return residuals, and the error of the control mean that they lead to over its target."""
     if error is None:
         return residuals(specifications, start, without=without), None
-    mean = Specification(np.ones((len(treated), 1)), treated, np.array([[error**2]]))
+    ones = np.broadcast_to(1.0, (len(treated), 1))  # takes no memory
+    mean = Specification(ones, treated, np.array([[error**2]]))
     specifications = [*specifications]
     given = [*specifications, mean]
     both = residuals(given, start, classical=False, without=without)

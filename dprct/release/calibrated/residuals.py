@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,6 +153,12 @@ class Influence:
         """All of A."""
         return self.at(slice(None))
 
+    def apart(self, basis: Basis) -> Influence:
+        """Return the same, without what its vectors were cut from, but where a basis has it."""
+        if np.may_share_memory(self.vectors, basis.vectors):
+            return self
+        return replace(self, vectors=self.vectors.copy())
+
     def at(self, rows: slice) -> Array:
         """Return some rows of A."""
         found: Array = self.vectors[rows] @ self.turn
@@ -219,7 +225,7 @@ def joined(bases: Sequence[Basis]) -> Basis:
     vectors = bases[0].vectors
     for basis in bases[1:]:
         rest = Basis(vectors).without(basis.vectors)
-        rest = rest[:, np.linalg.norm(rest, axis=0) > _NOTHING]
+        rest = rest[:, np.einsum("ij,ij->j", rest, rest) > _NOTHING**2]
         if rest.size:
             vectors = np.column_stack([vectors, _orthonormal(rest)[0]])
     return Basis(vectors)
@@ -561,11 +567,10 @@ def arm_wise(
     solution.
     """
     arms, count = _arms(specifications)
-    controls = _controls(specifications, basis)
     parts = np.zeros((count, len(noise)))
     for arm in range(count):
         rows = arms == arm
-        z = controls[rows]
+        z = _controls(specifications, basis, rows)
         if len(z) <= z.shape[1]:
             return None
         parts[arm, rows] = (
@@ -575,21 +580,32 @@ def arm_wise(
     squares = np.linalg.lstsq(system, targets, rcond=None)[0]
     if not np.all(squares > _THIN * squares.mean()):
         return None
-    return basis.without(np.sqrt(squares) @ parts)
+    return basis.take_out_of(np.sqrt(squares) @ parts)
 
 
-def _arms(specifications: Sequence[Specification]) -> tuple[NDArray[np.intp], int]:
-    """Return the arm of each row (rows treated alike in all specifications), and how many."""
-    treatments = np.column_stack([s.treatments for s in specifications])
-    found, arms = np.unique(treatments, axis=0, return_inverse=True)
-    return arms.reshape(-1), len(found)
+def _arms(specifications: Sequence[Specification]) -> tuple[NDArray[Any], int]:
+    """Return the arm of each row (rows treated alike in all specifications), and how many.
+
+    They are in the order of their treatments.
+    """
+    found: NDArray[Any] = np.zeros(len(specifications[0].treatments), np.int8)
+    count = 1
+    for column in (column for s in specifications for column in s.treatments.T):
+        codes, values = pd.factorize(column, sort=True)
+        codes += found.astype(np.intp) * len(values)
+        there = np.bincount(codes) > 0
+        count = int(there.sum())
+        found = (np.cumsum(there) - 1).astype(np.min_scalar_type(-count))[codes]
+    return found, count
 
 
-def _controls(specifications: Sequence[Specification], basis: Basis) -> Array:
-    """Return columns that span the controls of all designs."""
+def _controls(
+    specifications: Sequence[Specification], basis: Basis, rows: NDArray[np.bool_]
+) -> Array:
+    """Return columns that span the controls of all designs in some rows."""
     if len(specifications) == 1:  # the basis has the controls first
-        return basis.vectors[:, : -specifications[0].effects]
-    return np.column_stack([basis.vectors, *(s.treatments for s in specifications)])
+        return basis.vectors[:, : -specifications[0].effects][rows]
+    return np.column_stack([basis.vectors[rows], *(s.treatments[rows] for s in specifications)])
 
 
 def _system(conditions: Sequence[Errors], parts: Array) -> tuple[Array, Array]:
@@ -669,6 +685,10 @@ def residuals(
     # first, so that treatments stay last
     first = () if without is None else (spanned(without),)
     basis = joined([*first, *bases])
+    # of the other bases, the columns of the effects alone
+    influences = tuple(one.apart(basis) for one in influences)
+    del found, bases
+    give_back(len(basis.vectors))
     _check_room(basis)
     conditions = _conditions(known, influences, unit, classical=classical)
     basis.take_out_of(made[0])
