@@ -266,7 +266,7 @@ class OrdinaryResults(LinearResults):
         >>> bool(abs(fit.margins("x", rows).params["x"] - (fit.params @ [0, 1, 5])) < 1e-6)
         True
         """
-        frame, moves = self.moved(variable, data)
+        frame, moves = self._moved(variable, data)
         beta = self.params.to_numpy()
         values, gradients = [], []
         for first, second in moves.values():
@@ -297,7 +297,7 @@ class OrdinaryResults(LinearResults):
     def _slope_of_density(self, index: Array) -> Array:
         return np.zeros_like(index)
 
-    def moved(
+    def _moved(
         self, variable: str, data: Any
     ) -> tuple[pd.DataFrame, dict[str, tuple[Array, Array]]]:
         """Return the rows, and for each effect the regressors at the base and at the level.

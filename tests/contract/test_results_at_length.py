@@ -89,14 +89,7 @@ ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("without", "names"): [{"names": ["t"]}],
     ("with_row", "name"): [{"name": "Sample"}],
     ("write_dta", "path"): [{"path": "released.dta"}],
-    # what others of the same result call, with what only they have
-    ("averaged", "variable", "names", "values", "gradients", "rows"): [],
-    ("moved", "variable", "data"): [],
-    ("place", "name"): [],
-    ("in_words", "words"): [],
-    ("score_map", "formula", "sigma"): [],
-    ("start", "model", "coding"): [],
-    ("system", "terms", "used", "where"): [],
+    ("in_words", "words"): [{"words": str.upper}],
 }
 """By method and the arguments that it needs: what it is called with."""
 
@@ -145,6 +138,8 @@ class Asked:
             self._check(text, path)
         for name in (name for name in dir(thing) if not name.startswith("_")):
             where = f"{path}.{name}"
+            if not hasattr(thing, name):
+                continue  # that an attribute is not there is said so
             value = self._done(lambda name=name: getattr(thing, name), where)
             if inspect.ismethod(value) and not isinstance(value.__self__, type):
                 for words, arguments in self._arguments(name, value):
@@ -185,8 +180,6 @@ class Asked:
         except DprctError as refusal:
             self._check(str(refusal), where)
             return None
-        except AttributeError:
-            return None  # that an attribute is not there is said so
         except Exception as error:  # whatever else it ends in
             self.faults.append(f"{where}: {type(error).__name__}: {str(error)[:200]}")
             return None

@@ -112,7 +112,7 @@ from dprct.estimate.moments.release import (
     moments_of,
     step_allocation,
 )
-from dprct.estimate.moments.results import Moments
+from dprct.estimate.moments.results import Moments, scores_by, start_by
 from dprct.estimate.moments.robust_errors import SHARE, DrawnScores, Scored, scored
 from dprct.estimate.moments.variables import (
     check_count,
@@ -1389,7 +1389,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         promise = self.spec.promise(facts, NOMINAL)
         first = self._moments_of(facts, DrawnMoments(nothing, 1.0), promise)
         for _, formula in asked:
-            first.score_map(formula, 1.0)
+            scores_by(first, formula, 1.0)
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], DrawnMoments]:
         if not self._table.in_engine:
@@ -1412,13 +1412,13 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         scores = tuple(
             drawn_scores(
                 self._table, facts.layout, facts.grouping, relation, law, noise, one,
-                first.score_map(formula, law.noise_sd), unit_id(facts),
+                scores_by(first, formula, law.noise_sd), unit_id(facts),
             )
             for law, (one, formula) in zip(laws, asked, strict=True)
         )  # fmt: skip
         models = tuple(
             drawn_index(
-                model, coding, first.start(model, coding), self._index_rows(facts, model, coding),
+                model, coding, start_by(first, model, coding), self._index_rows(facts, model, coding),
                 laws, noise,
             )
             for model, coding, laws in zip(

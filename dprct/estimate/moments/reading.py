@@ -127,7 +127,7 @@ class PublicGroups(Checked, ABC):
         inflated = [self._inflated(cell, one) for cell, one in zip(cells, groups, strict=True)]
         return Read(arm_means(inflated, units, shares), sd, groups)
 
-    def place(self, name: str) -> str:
+    def _place(self, name: str) -> str:
         """Name of a released column, checked."""
         if name not in self.columns:
             raise ColumnError(f"column {name!r} was not released; {self._there()}")
@@ -288,7 +288,7 @@ class ReleasedGroups(PublicGroups):
         """
         asked = self.outcomes if outcomes is None else listed_names(outcomes, "outcomes")
         for name in asked:
-            self.place(name)
+            self._place(name)
         conditions = self._conditions(where)
         read = [self._read(asked, one) for one in conditions]
         means = stacked([one.means for one in read])

@@ -207,7 +207,7 @@ class Moments(ReleasedMoments):
             )
         self._check_units("effects")
         asked = self.outcomes if outcomes is None else listed_names(outcomes, "outcomes")
-        self._check_explained([self.place(name) for name in asked])
+        self._check_explained([self._place(name) for name in asked])
         return super().effects(asked, where=where)
 
     def outcome_index(
@@ -344,7 +344,7 @@ class Moments(ReleasedMoments):
             raise FormulaError(f"{parsed.text!r} has instruments; fit it with iv")
         terms, used = self._terms(parsed)
         self._check_explained(self._names(terms[:1]))
-        cells, found = self.system(terms, used, where)
+        cells, found = self._system(terms, used, where)
         counted = self._counted(used, self._names(terms), where)
         meat = self._meat(parsed, terms, cells, found, cov_type, where)
         return regression_of(
@@ -490,7 +490,7 @@ class Moments(ReleasedMoments):
         outcome = listed_terms(parsed.outcome_names, self.schema)
         self._check_explained(self._names([*outcome, *endogenous]))
         terms = [*outcome, *endogenous, *included, *instruments]
-        cells, found = self.system(terms, used, where)
+        cells, found = self._system(terms, used, where)
         last = 2 + len(included)
         return iv_of(
             cells, found[0], found[1], found[2:last], found[last:], guarantee=self.guarantee,
@@ -546,7 +546,7 @@ class Moments(ReleasedMoments):
         like = "poisson" if family == "poisson" else "logit"
         if (why := outcome_unlike(self.schema.column(terms[0].name), like)) is not None:
             raise ParameterError(f"{why}; declare it as what it is, or give another ``family=``")
-        cells, found = self.system(terms, used, None)
+        cells, found = self._system(terms, used, None)
         linear = self.ols(formula)
         if not isinstance(linear, RegressionResults):
             return None
@@ -558,7 +558,7 @@ class Moments(ReleasedMoments):
 
     def _model(self, model: IndexModel, drawn: DrawnIndex) -> IndexResults:
         terms, used = self._terms(self._parsed(model.formula, "glm"))
-        cells, found = self.system(terms, used, None)
+        cells, found = self._system(terms, used, None)
         notes = (
             *self._labels_note(model.where), *self._fit_notes(None, cells, self._names(terms))
         )  # fmt: skip
@@ -653,24 +653,6 @@ class Moments(ReleasedMoments):
     def _grouped(self, parsed: Formula) -> tuple[str, ...]:
         return tuple(name for name in parsed.names if name in self.group_columns)
 
-    def score_map(self, formula: str, sigma: float) -> ScoreMap:
-        """Return the scores of a regression as functions of rows, computed from the release.
-
-        ``sigma`` is the standard deviation of the noise on the sums of their products.
-        """
-        terms, used = self._terms(self._parsed(formula, "ols"))
-        cells, found = self.system(terms, used, None)
-        counted = self._counted(used, self._names(terms), None)
-        of = whitened(cells, found[0], found[1:], self.layout.grid.rows, sigma, counted)
-        members = [groups for _, groups in self._members(used, self._names(terms), None)]
-        return score_map(of, members, self.layout, len(self.groups), len(terms) - 1)
-
-    def start(self, model: IndexModel, coding: Coding) -> Start:
-        """Return starting coefficients of a declared logit or its like, from the moments alone."""
-        terms, used = self._terms(self._parsed(model.formula, "glm"))
-        cells, found = self.system(terms, used, None)
-        return start_of(model, cells, found[0], found[1:], coding)
-
     def _meat(
         self, parsed: Formula, terms: Sequence[Term], cells: Sequence[NoisyMoments],
         found: Sequence[Regressor], cov_type: str | None, where: Mapping[str, Value] | None,
@@ -754,10 +736,10 @@ class Moments(ReleasedMoments):
         bare, _ = unit_effects(parsed, self.within)
         for name in bare.names:
             if name not in self.schema.names:
-                self.place(name)
+                self._place(name)
         return parsed
 
-    def system(
+    def _system(
         self, terms: Sequence[Term], used: Sequence[str], where: Mapping[str, Value] | None
     ) -> tuple[list[NoisyMoments], list[Regressor]]:
         """Return the groups that a formula distinguishes, and its terms as functions of them.
@@ -793,7 +775,7 @@ class Moments(ReleasedMoments):
             if rest and key_of(rest) not in known:
                 said = ":".join(atom.column for atom in rest if atom.level != WITHIN)
                 name = term.name if len(rest) == len(term.atoms) else said
-                self.place(name_within(name, unit_of(rest)))
+                self._place(name_within(name, unit_of(rest)))
             columns.append(known[key_of(rest)] if rest else None)
         return columns
 
@@ -1108,3 +1090,23 @@ def _table_of(
         estimates=estimates,
         guarantee=effects.guarantee,
     )
+
+
+def scores_by(moments: Moments, formula: str, sigma: float) -> ScoreMap:
+    """Scores of a regression as functions of rows, computed from the release.
+
+    ``sigma`` is the standard deviation of the noise on the sums of their products.
+    """
+    terms, used = moments._terms(moments._parsed(formula, "ols"))
+    cells, found = moments._system(terms, used, None)
+    counted = moments._counted(used, moments._names(terms), None)
+    of = whitened(cells, found[0], found[1:], moments.layout.grid.rows, sigma, counted)
+    members = [groups for _, groups in moments._members(used, moments._names(terms), None)]
+    return score_map(of, members, moments.layout, len(moments.groups), len(terms) - 1)
+
+
+def start_by(moments: Moments, model: IndexModel, coding: Coding) -> Start:
+    """Starting coefficients of a declared logit or its like, from the moments alone."""
+    terms, used = moments._terms(moments._parsed(model.formula, "glm"))
+    cells, found = moments._system(terms, used, None)
+    return start_of(model, cells, found[0], found[1:], coding)

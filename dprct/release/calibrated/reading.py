@@ -212,7 +212,7 @@ def _covariances(
     robust = around(lambda at: fit.resid[at])
     yield "regress y t x, vce(robust)", few.nobs / few.df_resid * robust
     yield "regress y t x", classical(few, X)
-    remaining = left()
+    remaining = left()  # of all outcomes the same
     yield "regress y t x, vce(hc2)", around(lambda at: fit.resid[at] / np.sqrt(remaining[at]))
     yield "regress y t x, vce(hc3)", around(lambda at: fit.resid[at] / remaining[at])
 
