@@ -1418,8 +1418,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         )  # fmt: skip
         models = tuple(
             drawn_index(
-                model, coding, start_by(first, model, coding), self._index_rows(facts, model, coding),
-                laws, noise,
+                model, coding, start_by(first, model, coding),
+                self._index_rows(facts, model, coding), laws, noise,
             )
             for model, coding, laws in zip(
                 facts.models, facts.codings, laws_of_models(facts, allocation), strict=True

@@ -16,6 +16,7 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Schema
 from dprct.errors import ParameterError
 from dprct.estimate.moments.release import DrawnMoments, matrices
+from dprct.estimate.moments.results import scores_by
 from dprct.estimate.moments.robust_errors import DrawnScores
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
@@ -105,7 +106,7 @@ def test_robust_errors_are_those_of_complete_cases() -> None:
     sums = _open(
         score_sums(
             asked._table.frame, facts.layout.grid, facts.grouping.cells,
-            first.score_map(formula, NEXT_TO_NONE), "replace-one",
+            scores_by(first, formula, NEXT_TO_NONE), "replace-one",
         )
     )  # fmt: skip
     matrix = np.array([int(number) for number in sums], object).reshape(k, k)

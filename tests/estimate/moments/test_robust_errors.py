@@ -18,6 +18,7 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Schema, Unit
 from dprct.errors import DprctError, FileError, ParameterError
 from dprct.estimate.moments.release import DrawnMoments, matrices
+from dprct.estimate.moments.results import scores_by
 from dprct.estimate.moments.robust_errors import SHARE, DrawnScores
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
@@ -90,7 +91,7 @@ def without_noise(asked: PrivateMoments) -> Moments:
     first = Moments.of(facts, drawn, guarantee, "", "exact", asked.spec.outcomes)
     scores = []
     for one, formula in asked.spec.scored(facts.schema):
-        of = first.score_map(formula, NEXT_TO_NONE)
+        of = scores_by(first, formula, NEXT_TO_NONE)
         found = _open(score_sums(frame, layout.grid, grouping.cells, of, relation, unit))
         matrix = np.array(found, dtype=object).reshape((len(one.regressors),) * 2)
         scores.append(DrawnScores(one.outcome, one.regressors, matrix + matrix.T, NEXT_TO_NONE))
