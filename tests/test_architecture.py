@@ -165,7 +165,6 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/one_step.py", "_patterns", "unique"): "cells of public columns",
     ("dprct/estimate/moments/bound_step.py", "BoundStep.farthest", "max"): "public weights",
     ("dprct/queries/counts.py", "_cover", "argmax"): "terms of a key, from edges of bins",
-    ("dprct/release/calibrated/residuals.py", "_arms", "unique"): "arms of a released design",
     ("dprct/release/columns.py", "sorted_rows", "unique"): "rows already released, to sort them",
     (
         "dprct/release/histogram.py",

@@ -61,10 +61,20 @@ def test_columns_are_packed_where_whole_numbers_give_them_back_to_the_bit() -> N
         "missing": tagged(np.array([0, 3])), "infinite": np.array([np.inf, 1]),
         "text": np.array(["a", ""], object), "codes": np.array([1, 2]),
         "late": np.append(long, 0.25), "all": long,
+        "odd": np.array(["a", "a\0", b"a", "\udcff"], object), "gap": np.array([None, "a"], object),
+        "texts": np.array([*map(str, range(70_000))], object),
     }  # fmt: skip
     packed = Packed(columns)
     sizes = {name: values.itemsize for name, values in packed._held.items()}
-    assert sizes == {**dict.fromkeys(columns, 8), "byte": 1, "int": 2, "long": 4, "all": 1}
+    assert sizes == {
+        **dict.fromkeys(columns, 8),
+        "byte": 1,
+        "int": 2,
+        "long": 4,
+        "all": 1,
+        "text": 2,
+        "odd": 2,
+    }
     for name, values in columns.items():
         assert packed[name].dtype == values.dtype
         assert packed[name].tobytes() == values.tobytes()
