@@ -336,6 +336,10 @@ class Plan(Checked):
         >>> plan.in_words(str.upper).refusal
         'GIVE CONFIRM=TRUE'
         """
+        if not callable(words):
+            raise ParameterError(
+                f"``words`` is {given(words)}; give a function from a message to what is said"
+            )
         return replace(
             self, made=lambda: self.contents.in_words(words), refusal=words(self.refusal)
         )
