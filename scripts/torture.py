@@ -51,7 +51,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.openings import RECORD
 from dprct.release.verify import verify
 from dprct.schema import Column, FileFacts, Schema
-from dprct.study.ready import read_header
+from dprct.study.headers import read_header
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:

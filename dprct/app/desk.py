@@ -51,11 +51,11 @@ from dprct.schema.toml import merged
 from dprct.study.draft import draft
 from dprct.study.draft import implied as suggested
 from dprct.study.header_plan import combinations, header_plan
+from dprct.study.headers import FactsOfFile, facts_of_file
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.offer import Offer, offered, refuse_unpromised, written_again
 from dprct.study.package import check_package_of
 from dprct.study.protect import check_places
-from dprct.study.ready import FactsOfFile, facts_of_file
 from dprct.study.release_section import release_from
 from dprct.study.study import Study, study_from
 from dprct.study.verdicts import of_study, summary

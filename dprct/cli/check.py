@@ -11,6 +11,8 @@ import typer
 from dprct.cli.options import StudyFile
 from dprct.cli.show import complain, say, show_verdicts, working
 
+_MOST_GAPS = 20
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -24,6 +26,14 @@ def say_same_data(study: Study) -> None:
 
     if others := also_charged(study):
         complain(f"note: {others}", "yellow")
+
+
+def say_gaps(lacking: Sequence[str]) -> None:
+    """Say which cells of the declared tables no release will have."""
+    for one in lacking[:_MOST_GAPS]:
+        complain(f"note: {one}", "yellow")
+    if len(lacking) > _MOST_GAPS:
+        complain(f"note: {len(lacking) - _MOST_GAPS} more; --json lists them", "yellow")
 
 
 def check(
@@ -49,6 +59,7 @@ def check(
 
         study = study_of(study_file)
         problems = all_open_points(study)
+        lacking = _lacking(study, any_open=bool(problems))
     say_same_data(study)
     files = tuple(do) if do else study.do_files
     if not as_json:
@@ -56,12 +67,15 @@ def check(
             say(f"- {problem}")
         points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
         say(points if problems else "complete: nothing is open; next: dprct plan")
+        say_gaps(lacking)
     with working("judging the do-files"):
         found = judged(study, files, any_open=bool(problems)) if files else []
         more = _more(study, files, found) if found and not problems else []
     if as_json:
         verdicts = None if found is None else [one.to_dict() for one in found]
-        document = {"open": problems, "regressions": verdicts, "declare": more}
+        document = {
+            "open": problems, "tables": lacking, "regressions": verdicts, "declare": more
+        }  # fmt: skip
         say(json.dumps(document, indent=2))
     elif found is None:
         say("the regressions of the do-files are judged once that is closed")
@@ -73,10 +87,23 @@ def check(
         raise typer.Exit(1)
 
 
+def _lacking(study: Study, *, any_open: bool) -> list[str]:
+    """Cells of tables that no release will have, as far as open points let it be said."""
+    from dprct.errors import DprctError
+    from dprct.study.table_gaps import gaps_of
+
+    try:
+        return gaps_of(study)
+    except DprctError:
+        if not any_open:
+            raise
+        return []
+
+
 def _more(study: Study, files: Sequence[Path], found: Sequence[Verdict]) -> list[str]:
     """Return what a study could declare besides its own regressions, as its file has it."""
     from dprct.study.declarable import declarable
-    from dprct.study.ready import header_and_rows
+    from dprct.study.headers import header_and_rows
 
     more = declarable(study, *header_and_rows(study), files, found)
     return [] if more is None else [*more.lines()]

@@ -59,7 +59,7 @@ def describe(
         from dprct.schema.columns import shown
         from dprct.study.do_rows import from_do_files
         from dprct.study.draft import draft
-        from dprct.study.ready import facts_of_file
+        from dprct.study.headers import facts_of_file
 
     if do and (draft_file is None or not treatment):
         raise ParameterError("--do fills in a draft: give --draft and --treatment too")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dprct.cli.check import say_same_data
+from dprct.cli.check import say_gaps, say_same_data
 from dprct.cli.options import Long, Output, StudyFile
 from dprct.cli.show import errors, say, say_plan, working
 from dprct.errors import ConfirmationError, ParameterError
@@ -89,15 +89,18 @@ def released(
     """Read, plan, ask and release; what ``before`` refuses is refused before the question."""
     from dprct.study.offer import offered
     from dprct.study.protect import check_places
+    from dprct.study.table_gaps import gaps_of
 
     with working("reading"):
         check_places(study)
         offer = offered(study, approved)
         if before is not None:
             before(study)
+        lacking = gaps_of(study)
     say_plan(offer.plan, None if long else _PLAN)
     say_same_data(study)
     offer.check()
+    say_gaps(lacking)
     say(offer.words)
     if not yes and not _agreed():
         raise ConfirmationError("not released: the question was answered with no")

@@ -64,8 +64,25 @@ def _use(session: Session, parsed: Parsed) -> None:
 
 
 def _import(session: Session, parsed: Parsed) -> None:
+    """Take ``import``, ``insheet`` and the like; columns that these choose or type are unknown."""
     text = parsed.using or (quoted_words(parsed.before) or [""])[-1]
-    session.memory = session.opened(file_name(text, ""))
+    listed = words(parsed.before)
+    kind = listed.pop(0) if listed and parsed.name == "import" else ""
+    delimited = len(kind) >= 5 and "delimited".startswith(kind)
+    if not delimited and parsed.name != "insheet":
+        session.memory = session.opened(file_name(text, ""))
+        return
+    case = parsed.option("case", 2)  # of insheet it has no word
+    case = "lower" if case is None else case or "preserve"
+    session.memory = session.imported(file_name(text, ".csv" if delimited else ".raw"), case)
+    chosen = listed if parsed.using else listed[1:]
+    chosen += [name for name in _CHOOSING if parsed.option(name, 4) is not None]
+    if chosen or parsed.option("varnames", 4) not in (None, "1"):
+        session.memory.open = True
+        session.memory.strange(f"{parsed.word} that chooses or types rows or columns")
+
+
+_CHOOSING = ("colrange", "rowrange", "numericcols", "stringcols")
 
 
 def _save(session: Session, parsed: Parsed) -> None:

@@ -247,6 +247,17 @@ class Memory:
         self.made[new] = self.made.pop(old, copied)
         self.derived[new] = self.derived.pop(old, f"renamed from {old}")
 
+    def take_names(self, names: list[str], columns: list[str]) -> None:
+        """Take columns under other names, which are empty where they are not known."""
+        self.spend(len(columns))
+        if self.columns is not None:
+            self.columns = [name for name in names if name]
+            self.open = self.open or len(self.columns) < len(columns)
+        for name, column in zip(names, columns, strict=True):
+            if name and name != column:
+                self.made[name] = copy_of(column, unknown=False)
+                self.derived[name] = f"renamed from {column}"
+
     def collapse(self, text: str, by: str, *, plain: bool = True) -> None:
         """Take ``collapse (mean) a b (sum) c=d, by(e)``; ``plain`` without weights and options."""
         made: dict[str, tuple[str, str]] = {}

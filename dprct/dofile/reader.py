@@ -88,15 +88,18 @@ def read_files(
     *,
     prepared: bool = False,
     merges: Merges | None = None,
+    former: Mapping[str, str] | None = None,
 ) -> Reading:
     """Read do-files, each with the folder that bounds it, as one session of Stata.
 
     ``prepared`` data are those after the last merge, collapse or reshape; ``merges`` are files that
-    the study merges as well.
+    the study merges as well; ``former`` are names in a text file of columns that have others in the
+    header.
     """
     reader = Reader(
-        header, dataset, frozenset(treatments), work, others, prepared=prepared, merges=merges
-    )
+        header, dataset, frozenset(treatments), work, others, prepared=prepared, merges=merges,
+        former=former,
+    )  # fmt: skip
     try:
         for path, folder in paths:
             reader.read(path, folder)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dprct.dofile.macros import Macros, known, unquoted
 from dprct.dofile.memory import Memory, Merged, Restacked
 from dprct.dofile.regression import Regression
+from dprct.dofile.varlists import imported_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,9 @@ class Session:
         *,
         prepared: bool = False,
         merges: Merges | None = None,
+        former: Mapping[str, str] | None = None,
     ) -> None:
+        self.former = former or {}
         given = merges or {}
         self.merges: dict[str, tuple[Merged, int]] = {}
         self.restacked: tuple[Restacked, ...] = ()
@@ -87,6 +90,16 @@ class Session:
             spend=self.macros.spend, prepared=self.prepared,
             pending=self.restacked if mine or not name else (),
         )  # fmt: skip
+
+    def imported(self, name: str, case: str) -> Memory:
+        """Return the memory after a text file was read, under the names that Stata makes of its."""
+        memory = self.opened(name)
+        of_text = (self.header_of or "").lower().endswith(".csv") and name not in self.saved
+        if of_text and _base(name) == _base(self.header_of or ""):
+            columns = [*self.former] if memory.columns is None else memory.columns
+            former = [self.former.get(one, one) for one in columns]
+            memory.take_names(imported_names(former, case), columns)
+        return memory
 
     def merged(self, name: str, by: str) -> Merged | None:
         """Return how the study merges a file as the do-file does; None if it does not.

@@ -91,3 +91,32 @@ def _product(terms: Iterable[str]) -> str:
     return ":".join(
         one if often == 1 or one.startswith("C(") else f"I({one}**{often})" for one, often in times
     )
+
+
+def imported_names(header: Iterable[str], case: str) -> list[str]:
+    """Return the names that ``import delimited`` and ``insheet`` make of those of a text file.
+
+    Blanks and signs are left out, and letters are lower case unless ``case`` is another.  A name is
+    empty where it is not known here what Stata makes of it: one that begins with a digit, is
+    longer than 32 letters, reserved or another's, or has letters besides A to Z.
+
+    Examples
+    --------
+    >>> imported_names(["Total Income", "inc.total", "AGE", "2nd", "Age", "if"], "lower")
+    ['totalincome', 'inctotal', '', '', '', '']
+    >>> imported_names(["Total Income", "AGE"], "preserve")
+    ['TotalIncome', 'AGE']
+    """
+    found = [re.sub(r"[^A-Za-z0-9_]", "", name) if name.isascii() else "" for name in header]
+    how = {"lower": str.lower, "upper": str.upper}.get(case, str)
+    found = [how(name) for name in found]
+    return [
+        name if is_plain(name) and found.count(name) == 1 and not _NO_NAME.fullmatch(name) else ""
+        for name in found
+    ]
+
+
+_NO_NAME = re.compile(
+    r"_all|_b|_coef|_cons|_n|_N|_pi|_pred|_rc|_se|_skip|byte|double|float|if|in|int|long|strL|using"
+    r"|with|str\d+|\w{33,}"
+)

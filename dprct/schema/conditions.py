@@ -12,12 +12,16 @@ import ast
 import json
 import math
 import re
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dprct.errors import FormulaError
+from dprct.schema.columns import stored
 from dprct.schema.expressions import (
     CONDITION,
     computed,
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from numpy.typing import NDArray
+
+    from dprct.schema.columns import Column
 
     Mask = NDArray[np.bool_]
 
@@ -298,11 +304,83 @@ def _asks(node: ast.AST) -> bool:
     )
 
 
-def reduced(text: str, there: Collection[str]) -> str | None:
+class Values(NamedTuple):
+    """Values that a column may have in any row, by public facts."""
+
+    levels: tuple[Any, ...] | None = None  # all of them, where they are few
+    low: float = -math.inf
+    high: float = math.inf
+    may_miss: bool = False
+
+    def told_apart(self, numbers: Iterable[Any]) -> NDArray[Any]:
+        """Values of which every other is like one in each comparison with these numbers."""
+        none = [math.nan] * self.may_miss
+        if self.levels is not None:
+            text = any(isinstance(one, str) for one in self.levels)
+            listed = [*self.levels, *([""] * self.may_miss if text else none)]
+            return np.array(listed, object if text else np.float64)
+        inside = {float(one) for one in numbers if self.low < float(one) < self.high}
+        ends = {self.low, self.high} - {-math.inf, math.inf}
+        points = sorted(inside | ends) or [0.0]
+        between = [(one + other) / 2 for one, other in pairwise(points)]
+        beyond = [points[0] - 1.0] * (self.low == -math.inf)
+        beyond += [points[-1] + 1.0] * (self.high == math.inf)
+        return np.array([*points, *between, *beyond, *none])
+
+
+NO_VALUES: Mapping[str, Values] = MappingProxyType({})
+
+
+def values_of(column: Column) -> Values | None:
+    """Values that a column is declared to have, as programs hold them; None if nothing is known.
+
+    Values that count as a bound (``clip``) are others in the rows.  Of doubles, which do-files may
+    make or read in single precision, only numbers that are the same in both are known.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> values_of(Column("age", "byte", bounds=(0, 99), missing="never"))
+    Values(levels=None, low=0.0, high=99.0, may_miss=False)
+    >>> values_of(Column("x", bounds=(0, 0.7), missing="never")).high
+    inf
+    """
+    may_miss, levels = column.missing != (), column.levels
+    if column.is_text:
+        return None if levels is None else Values(levels, may_miss=may_miss)
+    if column.clip:
+        return Values(may_miss=may_miss)
+
+    def held(numbers: Iterable[Any]) -> list[float | None]:
+        given = np.array([*map(float, numbers)])
+        single = stored(replace(column, type="float"), given)
+        same = (column.type != "double") | (given == single)
+        known = zip(stored(column, given).tolist(), same.tolist(), strict=True)
+        return [number if is_same else None for number, is_same in known]
+
+    found = held(levels or ())
+    low, high = held(column.bounds or (-math.inf, math.inf))
+    return Values(
+        None if levels is None or None in found else tuple(found),
+        -math.inf if low is None else low,
+        math.inf if high is None else high,
+        may_miss,
+    )
+
+
+def all_values(columns: Iterable[Column]) -> dict[str, Values]:
+    """What is known of the values of each of some columns."""
+    return {one.name: found for one in columns if (found := values_of(one)) is not None}
+
+
+def reduced(
+    text: str, there: Collection[str], values: Mapping[str, Values] = NO_VALUES
+) -> str | None:
     """Return what is left of a condition for rows that have a value of some columns.
 
     Parts that are joined by ``and`` are sorted and stand once; empty where it holds for all such
-    rows, None where it holds for none.
+    rows, None where it holds for none.  A part about one column is decided where it is the same for
+    all ``values`` that the column may have.
 
     Examples
     --------
@@ -310,8 +388,12 @@ def reduced(text: str, there: Collection[str]) -> str | None:
     'female == 1'
     >>> reduced("not missing(wage)", {"wage"}), reduced("missing(wage)", {"wage"})
     ('', None)
+    >>> reduced("age >= 0 and (age > 99 or female == 1)", (), {"age": Values(low=0, high=99)})
+    'female == 1'
     """
-    left = _folded(parse(text, "where", CONDITION), set(there))
+    there = {*there} | {name for name, one in values.items() if not one.may_miss}
+    known = {name: one._replace(may_miss=name not in there) for name, one in values.items()}
+    left = _folded(parse(text, "where", CONDITION), there, known)
     if isinstance(left, bool):
         return "" if left else None
     parts = sorted({written(part): part for part in _parts(left)}.items())
@@ -337,18 +419,38 @@ def _joins(node: ast.expr, how: type[ast.boolop]) -> bool:
     return isinstance(node, ast.BoolOp) and isinstance(node.op, how)
 
 
-def _folded(node: ast.expr, there: set[str]) -> ast.expr | bool:
+def _decided(node: ast.expr, values: Mapping[str, Values]) -> bool | None:
+    """Whether a part holds for all values that its one column may have, or fails for all."""
+    name, *others = names_in(node) or ("",)
+    asked: dict[str, set[Any]] = {}
+    if others or name not in values or not _each(node, asked):
+        return None
+    of_text = any(isinstance(one, str) for one in asked[name])
+    one = values[name]
+    levels = one.levels or ()
+    if of_text and not (levels and all(isinstance(level, str) for level in levels)):
+        return None
+    given = one.told_apart(asked[name])
+    if not given.size:
+        return None
+    holds, fails = (np.broadcast_to(mask, given.shape) for mask in _known(node, {name: given}))
+    return True if holds.all() else False if fails.all() else None
+
+
+def _folded(node: ast.expr, there: set[str], values: Mapping[str, Values]) -> ast.expr | bool:
     """Return a part without what is known of rows that have values; True or False where all is."""
+    if (found := _decided(node, values)) is not None:
+        return found
     if _asks(node) and names_in(node) <= there:
         return not isinstance(node.args[0], ast.Name) and node  # type: ignore[attr-defined]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = _folded(node.operand, there)
+        inner = _folded(node.operand, there, values)
         return not inner if isinstance(inner, bool) else _negated(inner)
     if isinstance(node, ast.BoolOp):
         both = isinstance(node.op, ast.And)
         parts: list[ast.expr] = []
         for value in node.values:
-            part = _folded(value, there)
+            part = _folded(value, there, values)
             if isinstance(part, bool):
                 if part is not both:
                     return part

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +26,16 @@ from dprct.io import read
 from dprct.missing import missing_numbers
 from dprct.privacy.ledger import ledger_path
 from dprct.schema.columns import DATASET
+from dprct.schema.conditions import Values
 from dprct.schema.expressions import MADE, parse
 from dprct.schema.schema import Schema
-from dprct.study.do_files import MergedFile, Others, stem
+from dprct.study.do_files import MergedFile, Others, known_values, stem
+from dprct.study.headers import read_header
 from dprct.study.prepare import merges_in
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -52,10 +55,16 @@ MADE_BY = "column made by the study: "
 """Under which, with its name, a certificate has the expression of a column."""
 
 NEVER = "columns with a value in every row"
-"""Under which a certificate of numbers has the columns that were declared so."""
+"""Under which a certificate has columns that were declared so: of numbers all of them."""
+
+WITHIN = "declared values of columns in conditions"
+"""Under which a certificate has bounds and levels of columns in conditions of the do-files."""
 
 WHOSE = "column that says whose a row is"
 """Under which a certificate of numbers has the id of units that have several rows."""
+
+TEXT_FILE = "text file that do-files read"
+"""Under which a certificate has the name of a confidential .csv file, and those of its columns."""
 
 _DEEPEST = 8
 
@@ -271,7 +280,7 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
     for one in studies:
         headers |= {path.name: _columns(path) for path in one.merged_files}
         if one.data.resolve() != study.data.resolve():
-            headers[one.data.name] = Schema.from_dta(one.data).names
+            headers[one.data.name] = [*one.of_file(read_header(one)).names]
     parts = {}
     if merged(study):
         rows = Schema.from_dta(study.data).file.rows
@@ -280,12 +289,13 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
             parts[path.name] = MergedFile(frozenset(header.names), header.file.rows == rows)
             headers[path.name] = header.names
     key = study.unit.id if parts else None
-    found = Others(headers, parts, key, study.derived)
+    schema = study.declared(read_header(study))
+    values = known_values(schema, numbers=not study.makes_file)
+    found = Others(headers, parts, key, study.derived, values=values)
     if study.makes_file and not study.prepare:
         return found
-    schema = study.declared(study.prepared(Schema.from_dta(study.data)))
-    never, unit = frozenset(study.never_missing(schema)), study.unit.repeated_id or ""
-    return replace(found, merges=study.merges(schema), never=never, unit=unit)
+    unit = study.unit.repeated_id or ""
+    return replace(found, merges=study.merges(schema), unit=unit)
 
 
 def of_all(
@@ -351,11 +361,51 @@ def others_beside(file: Path, certificate: Path | None = None) -> Others:
         told: Any = json.loads(disk.content(beside, disk.MOST_JSON))
         facts = {str(name): str(said) for name, said in told["facts"].items()}
         made = {n.removeprefix(MADE_BY): x for n, x in facts.items() if n.startswith(MADE_BY)}
-        derived, never = found.derived or _checked(made), frozenset(facts.get(NEVER, "").split())
+        derived, values = found.derived or _checked(made), _values_in(facts)
         unit = facts.get(WHOSE, "")
-        return replace(found, derived=derived, merges=merges_in(facts), never=never, unit=unit)
+        text, _, names = facts.get(TEXT_FILE, "").partition(": ")
+        former = {str(new): str(old) for new, old in json.loads(names or "{}").items()}
+        return replace(
+            found, derived=derived, merges=merges_in(facts), values=values, unit=unit,
+            text_file=text, former=former,
+        )  # fmt: skip
     except _UNREADABLE:
         return found
+
+
+def facts_of_values(values: Mapping[str, Values], asked: Collection[str]) -> dict[str, str]:
+    """What a certificate says of the values of columns in conditions.
+
+    Examples
+    --------
+    >>> from dprct.schema.conditions import Values
+    >>> facts_of_values({"age": Values(low=0, high=99), "late": Values()}, {"age"})[WITHIN]
+    'age 0 to 99'
+    """
+    known = {name: one for name, one in values.items() if name in asked}
+    texts = []
+    for name, one in known.items():
+        levels = one.levels or ()
+        if levels and not any(isinstance(level, str) for level in levels):
+            texts.append(f"{name} {', '.join(f'{level:.17g}' for level in levels)}")
+        elif (one.low, one.high) != (-math.inf, math.inf):
+            texts.append(f"{name} {one.low:.17g} to {one.high:.17g}")
+    never = [name for name, one in known.items() if not one.may_miss]
+    said = {NEVER: " ".join(never), WITHIN: "; ".join(texts)}
+    return {key: text for key, text in said.items() if text}
+
+
+def _values_in(facts: Mapping[str, str]) -> dict[str, Values]:
+    """What a certificate says of the values of columns."""
+    never = {*facts.get(NEVER, "").split()}
+    found = {name: Values() for name in never}
+    for text in filter(None, facts.get(WITHIN, "").split("; ")):
+        name, _, said = text.partition(" ")
+        low, to, high = said.partition(" to ")
+        levels = None if to else tuple(map(float, said.split(", ")))
+        ends = (float(low), float(high)) if to else (-math.inf, math.inf)
+        found[name] = Values(levels, *ends, may_miss=name not in never)
+    return found
 
 
 def _checked(derived: Mapping[str, str]) -> dict[str, str]:
@@ -391,10 +441,10 @@ def planned_verdicts(study: Study, do: Sequence[Path]) -> list[Verdict]:
     """Verdicts on the regressions of do-files with the data sets of a package."""
     from dprct.study.verdicts import of_study
 
-    if study.data.suffix.lower() not in ("", ".dta"):
+    if study.data.suffix.lower() not in ("", ".dta", ".csv"):
         raise StudyError(
-            f"regressions of do-files are judged on a Stata file, and data = {study.data.name!r} "
-            "is not one; save it as a .dta file first"
+            f"regressions of do-files are judged on a Stata or .csv file, and data = "
+            f"{study.data.name!r} is neither; save it as a .dta file first"
         )
     return of_all(studies_of(study), lambda one, others: of_study(do, one, others))[0]
 

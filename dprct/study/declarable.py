@@ -11,7 +11,7 @@ from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.model import MomentsSpec, PrivateMoments
 from dprct.estimate.moments.planned_trial import people_of
 from dprct.records import dataclass
-from dprct.schema.conditions import condition, reduced
+from dprct.schema.conditions import all_values, condition, reduced
 from dprct.schema.schema import FIXED_ROLES
 from dprct.study.do_columns import all_on_derived
 from dprct.study.do_files import read_do
@@ -20,9 +20,10 @@ from dprct.study.obstacles import VALID
 from dprct.study.prefill import prefilled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from dprct.schema.conditions import Values
     from dprct.schema.schema import Schema
     from dprct.study.prefill import Printed
     from dprct.study.study import Study
@@ -89,8 +90,8 @@ def declarable(
     )
     late = {*drafted.outcomes}.difference(*(_covariates(one.formula) for one, _ in own))
     late -= {one.name for one in study.declared(header).columns if one.role in FIXED_ROLES}
-    never = {one.name for one in study.declared(header).columns if one.missing == ()}
-    listed = dict.fromkeys(_shortened(one, never) for one in drafted.regressions)
+    values = all_values(study.declared(header).columns)
+    listed = dict.fromkeys(_shortened(one, values) for one in drafted.regressions)
     wanted = [one for one in listed if _asked(_declared(one), spec) not in own]
     made = {one.name: one.expression for one in drafted.derived}
     wider = replace(study, derived={**study.derived, **made})
@@ -134,9 +135,9 @@ def _declared(one: Printed) -> Regression:
     )
 
 
-def _shortened(one: Printed, never: Collection[str]) -> Printed:
+def _shortened(one: Printed, values: Mapping[str, Values]) -> Printed:
     """Return a regression without the parts of its condition that hold in all rows."""
-    left = reduced(condition(one.where), never) if one.where else None
+    left = reduced(condition(one.where), (), values) if one.where else None
     return one if left is None else replace(one, where=left)
 
 

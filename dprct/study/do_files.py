@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from dprct import disk
 from dprct.dofile import Reading, read_files
 from dprct.errors import FileError
+from dprct.io.stata.names import former_names
 from dprct.records import dataclass
+from dprct.schema.conditions import Values, values_of
+from dprct.schema.expressions import possible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +34,7 @@ def read_do(
     dataset: str | None = None,
     others: Mapping[str, Sequence[str]] | None = None,
     merges: Merges | None = None,
+    former: Mapping[str, str] | None = None,
 ) -> Reading:
     """List the estimations that do-files run, without running anything.
 
@@ -39,7 +43,9 @@ def read_do(
     it is that of ``dataset``, by default of every file that the do-files do not make themselves.
     ``treatments`` are by default the columns whose role is that in the schema; ``others`` has the
     columns of other data files that the do-files use, by name, and ``merges`` those that
-    the study merges as the do-files do.
+    the study merges as the do-files do.  Columns of a .csv file have in do-files the names that
+    ``import delimited`` and ``insheet`` give them; ``former`` are those that they have in the file,
+    by default as the header states them.
 
     Notes
     -----
@@ -68,7 +74,11 @@ def read_do(
         roles = schema.columns if schema is not None else ()
         treatments = [column.name for column in roles if column.role == "treatment"]
     files = [file for path in given for file in _files(Path(path))]
-    return read_files(files, columns, dataset, treatments, others=others, merges=merges)
+    if former is None and schema is not None:
+        former = {new: old for old, new in former_names(schema).items()}
+    return read_files(
+        files, columns, dataset, treatments, others=others, merges=merges, former=former
+    )
 
 
 def _files(path: Path) -> list[tuple[Path, Path]]:
@@ -117,6 +127,28 @@ class Others:
     derived: Mapping[str, str] = field(default_factory=dict)
     # Files of public facts that the study merges as do-files do.
     merges: Merges = field(default_factory=dict)
-    # Columns that are declared to have a value in every row.
-    never: frozenset[str] = frozenset()
+    # What is declared of the values of columns.
+    values: Mapping[str, Values] = field(default_factory=dict)
     unit: str = ""  # the column that says whose a row is, where somebody has several
+    # The text file that was released, and the names of columns in it.
+    text_file: str = ""
+    former: Mapping[str, str] = field(default_factory=dict)
+
+
+def known_values(schema: Schema, *, numbers: bool = False) -> dict[str, Values]:
+    """What is declared of the values of columns: of the rows and of a protected file alike.
+
+    What a file does not show is left out, and what is computed of other columns may be missing
+    there; where ``numbers`` alone are released, it is of the rows.  Of a column that says who is in
+    the sample, these are the levels that its rows can have.
+    """
+    found = {}
+    for column in schema.columns:
+        levels = [level for level in column.levels or () if not isinstance(level, str)]
+        public = column.fate == "public" and not column.is_text
+        if schema.sample and public and (inside := possible(schema.sample, column.name, levels)):
+            found[column.name] = Values(inside)
+        elif numbers or column.fate in ("public", "modelled", "filler"):
+            known = values_of(column)
+            found |= {} if known is None else {column.name: known}
+    return found

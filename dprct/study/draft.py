@@ -153,6 +153,7 @@ _TAIL = """
 # arms = []                        # columns of 0 and 1
 # covariates = []                  # terms, such as "age" or "C(village)"
 # cluster = ""                     # the column of clusters, if there is one
+# where = ""                       # its rows, such as "female == 1"; none on a calibrated file
 
 # What a data editor asks and only you know; it goes into README-data.md.
 # [availability]
@@ -380,6 +381,10 @@ def _table(part: TablePart, filled: Prefill) -> str:
         lines.append(f"covariates = {_texts(part.covariates)}")
     if part.cluster:
         lines += ['errors = "cluster"', f"cluster = {_text(part.cluster)}"]
+    elif part.errors:
+        lines.append(f"errors = {_text(part.errors)}")
+    if part.where:
+        lines.append(f"where = {_text(part.where)}")
     samples = [f"# some of its regressions use: {_one_line(sample)}" for sample in part.samples[:9]]
     return "\n" + "\n".join([*samples, *lines]) + "\n"
 

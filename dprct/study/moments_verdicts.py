@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.records import dataclass
-from dprct.schema.conditions import meets, named, parts_of, reduced
+from dprct.schema.conditions import all_values, meets, named, parts_of, reduced
 from dprct.study.do_columns import how_released
 from dprct.study.index_verdicts import (
     COMMANDS,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from dprct.dofile import Regression
     from dprct.estimate.moments.model import MomentsSpec
     from dprct.estimate.moments.results import Moments
+    from dprct.schema.conditions import Values
     from dprct.schema.schema import Schema
 
 _PREPARED = ("merge", "append", "reshape", "collapse")
@@ -85,7 +87,8 @@ class Served:
     # Logits, probits and Poisson regressions by private scoring.
     models: tuple[ServedRegression, ...] = ()
     weights: str = ""  # the column by which all released sums are weighted
-    never: frozenset[str] = frozenset()  # columns beside the schema's with a value in every row
+    # What is known of the values of columns beside the schema's.
+    others: Mapping[str, Values] = field(default_factory=dict)
 
     @classmethod
     def planned(cls, file: str, spec: MomentsSpec, schema: Schema) -> Served:
@@ -345,11 +348,11 @@ class Served:
             return []
         own = formula_of(row, [made.get(term, term) for term in terms])
         asked = family, _meaning(own, twos), rows, sampling_weights(row)
-        known = self._there(row)
+        known, values = columns_there(row), self._values
         return [
             one for one in among
             if (one.family, _meaning(one.formula, twos),
-                reduced(one.where, known) if one.where else "", one.weights) == asked
+                reduced(one.where, known, values) if one.where else "", one.weights) == asked
         ]  # fmt: skip
 
     def _saturated(self, row: Regression, terms: tuple[str, ...]) -> str | None:
@@ -416,12 +419,12 @@ class Served:
 
         Rows without a value of a column of the regression are left out by both.
         """
-        return declared_condition(row, self._there(row))
+        return declared_condition(row, columns_there(row), self._values)
 
-    def _there(self, row: Regression) -> set[str]:
-        """Return the columns that have a value in all rows that count."""
-        never = {column.name for column in self.schema.columns if column.missing == ()}
-        return columns_there(row) | never | self.never
+    @cached_property
+    def _values(self) -> dict[str, Values]:
+        """What is known of the values of columns."""
+        return {**self.others, **all_values(self.schema.columns)}
 
     def _where(self, row: Regression) -> list[str] | None:
         """Return the groups that a regression is run on; None where these are not released."""

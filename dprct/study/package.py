@@ -54,6 +54,7 @@ from dprct.study.data_sets import (
 )
 from dprct.study.do_files import read_do
 from dprct.study.expected_regressions import entries
+from dprct.study.headers import header_and_rows, read_header
 from dprct.study.moments_tables import SUFFIX
 from dprct.study.package_allowed import (
     Elsewhere,
@@ -79,7 +80,6 @@ from dprct.study.package_page import (
 from dprct.study.protect import identity_of, protected_certificate, released_file, texts_beside
 from dprct.study.published_numbers import beside_released, published_numbers
 from dprct.study.readme import PackageNote
-from dprct.study.ready import header_and_rows, read_header
 from dprct.study.verdicts import of_moments, of_table, summary
 
 if TYPE_CHECKING:

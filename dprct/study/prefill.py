@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import field, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from dprct.dofile.memory import multiplied
 from dprct.dofile.varlists import bare_names, crossed, factor_of, is_plain
 from dprct.errors import FormulaError
 from dprct.records import dataclass
-from dprct.schema.conditions import as_in_stata, condition, divided_by, named, reduced
+from dprct.schema.conditions import (
+    NO_VALUES,
+    as_in_stata,
+    condition,
+    divided_by,
+    named,
+    reduced,
+)
 from dprct.study.do_columns import named_columns, on_derived
 from dprct.study.index_verdicts import COMMANDS
 
@@ -20,11 +28,13 @@ if TYPE_CHECKING:
 
     from dprct.dofile import Regression
     from dprct.dofile.memory import Restacked
+    from dprct.schema.conditions import Values
     from dprct.study.do_columns import Derived
 
 LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 INSTRUMENTED = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 _MOST_SETS = 6
+_MOST_PARTS = 12
 MARGINS = {"logit": "logit", "logistic": "logit", "poisson": "poisson"}
 """Commands after which ``margins`` finds effects on the outcome's mean, and their families."""
 
@@ -37,8 +47,10 @@ class TablePart:
     outcomes: tuple[str, ...]
     covariates: tuple[str, ...] = ()
     cluster: str = ""
-    samples: tuple[str, ...] = ()  # conditions under which some of its regressions run
-    arms: tuple[str, ...] = ()  # treatments of most of its regressions
+    where: str = ""  # the condition on its rows; empty for all
+    errors: str = ""  # the kind of its errors, where they are not clustered; empty for robust ones
+    arms: tuple[str, ...] = ()  # empty for all of the file
+    samples: tuple[str, ...] = ()  # conditions of other regressions of it that no table has
 
 
 @dataclass(frozen=True)
@@ -443,19 +455,30 @@ def sampling_weights(row: Regression) -> str | None:
     return name if sampled and is_plain(name) and name not in row.derived else None
 
 
-def declared_condition(row: Regression, there: Collection[str]) -> str | None:
+def declared_condition(
+    row: Regression, there: Collection[str], values: Mapping[str, Values] = NO_VALUES
+) -> str | None:
     """Return the condition on rows as a declared regression has it; empty of all rows.
 
     None if it has no such.  What is missing is larger than any number in Stata, and here it is
-    unknown; ``there`` are the columns that have a value in all rows that count.
+    unknown; ``there`` are the columns that have a value in all rows that count, and ``values`` what
+    columns may have in any row.
     """
     if not row.sample:
         return ""
+    return None if row.remade else left_of(row.sample, there, values)
+
+
+def left_of(
+    sample: str, there: Collection[str], values: Mapping[str, Values] = NO_VALUES
+) -> str | None:
+    """Return what is left of the condition of a do-file; None if it is not read, or of no row."""
+    always = {name for name, one in values.items() if not one.may_miss}
     try:
-        found = as_in_stata(condition(row.sample), there)
+        found = as_in_stata(condition(sample), {*there} | always)
     except FormulaError:
         return None
-    return None if found is None or row.remade else reduced(found, there)
+    return None if found is None else reduced(found, there, values)
 
 
 def columns_there(row: Regression) -> set[str]:
@@ -499,26 +522,57 @@ def _used(rows: Sequence[Regression]) -> set[str]:
 
 
 def _tables(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[TablePart, ...]:
+    """Tables that do-files name, each once for each condition on its rows and its treatments."""
     parts = []
     names: set[str] = set()
     for title in dict.fromkeys(row.table for row in rows if row.table):
         mine = [row for row in rows if row.table == title]
-        whole = [row for row in mine if not row.sample and not row.weights] or mine
-        sets = Counter(t for row in whole if (t := _terms(row, known, others)) is not None)
+        found: dict[tuple[str, tuple[str, ...]], list[Regression]] = {}
+        left = []
+        for row in mine:
+            where = _table_rows(row, known)
+            if where is None or (
+                len(found) == _MOST_PARTS and (where, _arms(row, known)) not in found
+            ):
+                left.append(row)
+            else:
+                found.setdefault((where, _arms(row, known)), []).append(row)
+        samples = tuple(dict.fromkeys(row.sample for row in left if row.sample))
         name = re.sub(r"\W+", "_", title.removesuffix(".tex").lower()).strip("_") or "table"
-        while name in names:
-            name += "_"
-        names.add(name)
-        clusters = [row.cluster[0] for row in whole if row.cluster and row.cluster[0] in known]
-        moved = Counter(tuple(t for t in row.treatments if _is_arm(t, row, known)) for row in whole)
-        parts.append(
-            TablePart(
-                name,
-                tuple(dict.fromkeys(str(row.outcome) for row in mine)),
-                sets.most_common(1)[0][0] if sets else (),
-                clusters[0] if clusters else "",
-                tuple(dict.fromkeys(row.sample for row in mine if row.sample)),
-                moved.most_common(1)[0][0],
+        for (where, arms), of in (found or {("", ()): mine}).items():
+            whole = [row for row in of if not row.weights] or of
+            sets = Counter(t for row in whole if (t := _terms(row, known, others)) is not None)
+            clusters = [row.cluster[0] for row in whole if row.cluster and row.cluster[0] in known]
+            parts.append(
+                TablePart(
+                    _unused(name, names),
+                    tuple(dict.fromkeys(str(row.outcome) for row in of)),
+                    sets.most_common(1)[0][0] if sets else (),
+                    clusters[0] if clusters else "",
+                    where,
+                    "nonrobust" if all(row.vce == "classical" for row in whole) else "",
+                    arms,
+                    samples,
+                )
             )
-        )
+            samples = ()
     return tuple(parts)
+
+
+def _arms(row: Regression, known: set[str]) -> tuple[str, ...]:
+    """Return the treatments of a regression that are columns of the file."""
+    names = (factor_of(word) or word for word in row.regressors)
+    return tuple(dict.fromkeys(n for n in names if n in row.treatments and _is_arm(n, row, known)))
+
+
+def _table_rows(row: Regression, known: set[str]) -> str | None:
+    """Return the condition on rows of a regression as a table has it; None if it has no such."""
+    left = None if row.groups else declared_condition(row, columns_there(row))
+    return left if not left or named(left) <= known else None
+
+
+def _unused(name: str, names: set[str]) -> str:
+    """Return a name for a table, or with the first number that no other has; it is then taken."""
+    free = next(x for k in count(1) if (x := name if k == 1 else f"{name}_{k}") not in names)
+    names.add(free)
+    return free

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,9 +15,11 @@ from dprct.arguments import spelled_out
 from dprct.certificate.certificate import Certificate, PermittedDifference
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
+from dprct.dofile.varlists import imported_names
 from dprct.errors import DprctError, DprctWarning, FileError, StudyError, marked
 from dprct.estimate.moments.results import Moments
 from dprct.io import read, write
+from dprct.io.stata.names import former_names
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.records import dataclass
@@ -34,8 +37,18 @@ from dprct.results.receipt import refuse_second_budget
 from dprct.schema.made import label_of
 from dprct.study import valid_files
 from dprct.study.asked import parts_of
-from dprct.study.data_sets import MADE_BY, NEVER, WHOSE, others_of
+from dprct.study.data_sets import (
+    MADE_BY,
+    NEVER,
+    TEXT_FILE,
+    WHOSE,
+    facts_of_values,
+    others_of,
+)
 from dprct.study.declared_tables import belongs_to, long_form, written
+from dprct.study.do_columns import all_on_derived
+from dprct.study.do_files import read_do
+from dprct.study.headers import facts_of_file, read_header
 from dprct.study.moments_tables import (
     DeclaredMoments,
     check_moments_target,
@@ -49,12 +62,10 @@ from dprct.study.ready import (
     bound_model,
     confidential,
     declared_separate,
-    facts_of_file,
     ledger,
     of_several,
     planned,
     price,
-    read_header,
     rehearse_charge,
     same_data,
     thrice_of,
@@ -67,6 +78,7 @@ from dprct.study.results_document import (
     text_path,
     write_results,
 )
+from dprct.study.table_gaps import only_of_rows
 from dprct.study.tables_of_moments import READ_OFF, UNSERVED, table_of_moments
 from dprct.study.verdicts import of_study, of_table
 
@@ -203,8 +215,9 @@ def written_files(
     them is read off.  Certificate and README-data say what the regressions of do-files, by default
     of those that the study names, are worth on the file.
     """
+    do = study.do_files if do is None else do
+    said = _facts_of(study, do)
     if study.makes_file:
-        do = study.do_files if do is None else do
         if do:
             fates = made.certificate().fates
             sets = others_of(study)
@@ -215,7 +228,7 @@ def written_files(
         signed = replace(
             plain,
             study=identity_of(study),
-            facts={**plain.facts, **_facts_of(study)},
+            facts={**plain.facts, **said},
             differences=(*plain.differences, *_added(study, made.schema)),
         )
         made = replace(made, issued=signed)
@@ -238,7 +251,6 @@ def written_files(
     also: dict[Path, str] = {}
     if isinstance(made, Moments):
         _check_results(study)
-        said = _facts_of(study)
         place = moments_path(study.output)
         certificate, also = moments_files(made, place, identity_of(study), said)
         made = DeclaredMoments(made, model.spec.declared, certificate)
@@ -258,19 +270,42 @@ def _added(study: Study, released: Schema) -> Iterator[PermittedDifference]:
             yield PermittedDifference("variables", name, f"made by the study: it {how}")
 
 
-def _facts_of(study: Study) -> dict[str, str]:
-    """Return what certificates say of a study: columns that it makes, and several rows of one."""
+def _facts_of(study: Study, do: Sequence[Path]) -> dict[str, str]:
+    """Return what certificates say of a study: columns that it makes, and several rows of one.
+
+    And of the values of columns in conditions of its do-files.
+    """
     said: dict[str, str] = {}
     if several := of_several(study):
         thrice, lost = thrice_of(study.release.epsilon, study.release.delta)
         said[SEVERAL] = f"epsilon={thrice:g}{'' if lost is None else f', {lost}'}; {several}"
     merged = study.merged_facts(read_header(study)) if study.prepare else {}
     made = {f"{MADE_BY}{name}": text for name, text in study.derived.items()}
-    never = [] if study.makes_file else study.never_missing(study.declared(read_header(study)))
+    schema = study.declared(read_header(study))
+    if do:
+        of_file = study.of_file(schema)
+        rows = all_on_derived(read_do(do, of_file, dataset=study.data.name), study.derived, ())
+        words = " ".join(row.sample for row in rows)
+        said |= facts_of_values(others_of(study).values, {*re.findall(r"\w+", words)})
+    if study.data.suffix.lower() == ".csv":
+        said[TEXT_FILE] = f"{study.data.name}: {json.dumps(_in_text_file(schema))}"
+    never = [] if study.makes_file else study.never_missing(schema)
     said |= {NEVER: " ".join(never)} if never else {}
     whose = None if study.makes_file else study.unit.repeated_id
     said |= {} if whose is None else {WHOSE: whose}
     return {**merged, **made, **said}
+
+
+def _in_text_file(schema: Schema) -> dict[str, str]:
+    """Names that columns of a .csv file have in it, if it is known what Stata makes of these."""
+    former = {new: old for old, new in former_names(schema).items()}
+    columns = [column for column in schema.columns if column.derived is None]
+    names = [former.get(column.name, column.name) for column in columns]
+    return {
+        column.name: name
+        for column, name, known in zip(columns, names, imported_names(names, "lower"), strict=True)
+        if known and column.fate not in ("withheld", "drop")
+    }
 
 
 def identity_of(study: Study) -> str:
@@ -330,23 +365,12 @@ def _tables(
     # a table shows these columns by their names, since their labels are expressions
     bare = [c.name for c in schema.columns if c.label and c.label == made_here.get(c.name)]
     for spec in study.tables:
-        if isinstance(on, OnFile) and certificate is not None and (
-            lost := spec.without_information(_told(certificate, on.schema))
-        ):  # fmt: skip
-            withheld[spec.name] = (
-                f"it needs the confidential file: nothing is released of {', '.join(lost)}"
-            )
-            continue
         if (
-            spec.where
-            and isinstance(on, OnFile)
+            isinstance(on, OnFile)
             and certificate is not None
-            and Validity.of(on.schema) is not None
+            and (why := only_of_rows(spec, certificate.fates, Validity.of(on.schema)))
         ):
-            withheld[spec.name] = (
-                f"it needs the confidential file: its rows are those with {spec.condition}, and "
-                "effects of this file are among all of its rows"
-            )
+            withheld[spec.name] = why
             continue
         try:
             made[spec.name] = (
@@ -363,18 +387,6 @@ def _without_labels(schema: Schema, names: Collection[str]) -> Schema:
     """Schema in which some columns have no label."""
     columns = (replace(one, label="") if one.name in names else one for one in schema.columns)
     return replace(schema, columns=tuple(columns))
-
-
-def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:
-    """Return the fates of the columns as a table sees them.
-
-    A calibrated file returns the effects whatever its covariates are; its own notes say so.
-    """
-    if Validity.of(schema) is None:
-        return dict(certificate.fates)
-    return {
-        name: "modelled" if fate == "filler" else fate for name, fate in certificate.fates.items()
-    }
 
 
 def place_as_text(study: Study) -> Path | None:

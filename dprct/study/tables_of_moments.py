@@ -18,10 +18,11 @@ from dprct.results.multiple_testing import RESAMPLED, families_of
 from dprct.results.tables import style_named
 from dprct.schema.conditions import condition, reduced
 from dprct.study.moments_verdicts import Served, formula_of
+from dprct.study.prefill import columns_there
 from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from dprct.estimate.moments.model import MomentsSpec
     from dprct.estimate.moments.results import Moments
@@ -57,15 +58,68 @@ def problems_of_moments(table: TableSpec, spec: MomentsSpec, schema: Schema) -> 
         return unknown
     if found := _for_rows(table):
         return [opening + one for one in found]
-    served, reasons = _Served.planned("", spec, schema), []
-    for row in _rows(table):
+    rows = [*rows_of_table(table)]
+    lost = [*_unserved(table, rows, spec, schema)]
+    if len(lost) < len(rows):
+        return []
+    return [f"{opening}the moments give none of its regressions; {lost[0]}"]
+
+
+def gaps_of_moments(table: TableSpec, spec: MomentsSpec, schema: Schema) -> list[str]:
+    """Cells of a table that no release of a study will have, in words, whatever the noise is."""
+    rows = [*rows_of_table(table)]
+    found = [*_unserved(table, rows, spec, schema)]
+    if len(found) == len(rows):  # an open point
+        return []
+    arms = () if spec.assignment is None else spec.assignment.columns
+    if why := _without_control(table, arms, spec.weights, spec.withheld(schema)):
+        found.append(f"control means: {why}")
+    return [f"[[table]] {table.name!r} will lack {one}" for one in found]
+
+
+def _unserved(
+    table: TableSpec, rows: Sequence[_Row], spec: MomentsSpec, schema: Schema
+) -> Iterator[str]:
+    """Yield the regressions of a table that the moments will not give, with the reason."""
+    served = _Served.planned("", spec, schema)
+    for row in rows:
         kind, reason, remedy = served.verdict(row.regression, row.terms)
         if kind == "valid":
-            return []
+            continue
+        if kind == "effects only" and (change := _for_errors(served, remedy)):
+            yield f"{row.said}: {reason} ({change})"
+            continue
         if not isinstance(remedy, str) or not remedy or re.search("formula = |with where", remedy):
             remedy = _declared(table, row, served)
-        reasons.append(f"{row.said}: {reason} ({remedy})")
-    return [f"{opening}the moments give none of its regressions; {reasons[0]}"]
+        yield f"{row.said}: {reason} ({remedy})"
+
+
+def _for_errors(served: Served, remedy: str | Reading) -> str:
+    """What gives a table the errors of a declared regression; empty of any other."""
+    asked = remedy.asked if isinstance(remedy, Reading) else None
+    one = next((one for one in served.steps if one.title == asked), None)
+    if one is None or not isinstance(remedy, Reading) or len(one.clusters) > 1:
+        return ""
+    if remedy.before:
+        return remedy.before.removesuffix("; ")
+    keys = {"errors": "cluster" if one.clusters else one.cov_type, "cluster": "".join(one.clusters)}
+    said = ", ".join(
+        f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in keys.items() if text
+    )
+    return f"give the table {said}, or declare other errors"
+
+
+def _without_control(
+    table: TableSpec, arms: Sequence[str], weights: str | None, withheld: str
+) -> str:
+    """Return why a table has no mean of people without treatment; empty if it may have."""
+    if {*table.arms} != {*arms}:
+        return "its arms are not all arms of the design"
+    if table.weights != weights:
+        return "the moments are weighted otherwise"
+    if table.where:
+        return "its rows are some of those released"
+    return withheld
 
 
 def _declared(table: TableSpec, row: _Row, served: Served) -> str:
@@ -86,8 +140,8 @@ class _Served(Served):
     """What moments hold, for regressions of tables, whose conditions are not Stata's."""
 
     def _condition(self, row: Regression) -> str | None:
-        there = self._there(row)
-        return reduced(condition(row.sample), there) if row.sample else ""
+        there = columns_there(row)
+        return reduced(condition(row.sample), there, self._values) if row.sample else ""
 
 
 def table_of_moments(table: TableSpec, moments: Moments, bare: Collection[str] = ()) -> ITTTable:
@@ -101,7 +155,7 @@ def table_of_moments(table: TableSpec, moments: Moments, bare: Collection[str] =
     records: list[dict[str, Any]] = []
     lost: dict[tuple[str, str], str] = {}
     notes: dict[str, None] = {}
-    rows = [*_rows(table)]
+    rows = [*rows_of_table(table)]
     for row in rows:
         fit = _fit(served, moments, row)
         if isinstance(fit, str):
@@ -128,7 +182,8 @@ def _for_rows(table: TableSpec) -> list[str]:
     return found
 
 
-def _rows(table: TableSpec) -> Iterator[_Row]:
+def rows_of_table(table: TableSpec) -> Iterator[_Row]:
+    """Yield the regressions of a table."""
     sets = table.covariates if isinstance(table.covariates, Mapping) else {"": table.covariates}
     clustered = table.cluster is not None
     for panel, terms in sets.items():
@@ -178,7 +233,7 @@ def _records(table: TableSpec, moments: Moments, row: _Row, fit: Any) -> Iterato
 
 def _control_mean(table: TableSpec, moments: Moments, outcome: str) -> float:
     """Mean of the people without treatment, where that is who is in no arm of the table."""
-    if {*table.arms} != {*moments.arms[1:]} or table.weights != moments.weights or table.where:
+    if _without_control(table, moments.arms[1:], moments.weights, moments.withheld):
         return math.nan
     try:
         return float(moments.effects([outcome]).control["mean"][outcome])

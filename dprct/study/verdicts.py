@@ -27,32 +27,28 @@ from dprct.certificate.valid_regressions import (
     shown_levels,
 )
 from dprct.dofile.regression import SMALL
-from dprct.dofile.varlists import bare_names, crossed, factor_of
-from dprct.errors import DprctError
+from dprct.dofile.varlists import bare_names, crossed, factor_of, imported_names
 from dprct.estimate.experiment import blocks_of
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.estimate.moments.results import Moments
 from dprct.formula import parse
 from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
+from dprct.io.stata.names import former_names
 from dprct.lazy import pandas as pd
 from dprct.records import dataclass
-from dprct.schema.conditions import condition, meets, named, parts_of, reduced
-from dprct.schema.expressions import possible
+from dprct.schema.columns import date_kind
+from dprct.schema.conditions import Values, meets, named, reduced
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedAsked
 from dprct.study.do_columns import all_on_derived, how_released
-from dprct.study.do_files import MergedFile, Others, read_do, stem
+from dprct.study.do_files import MergedFile, Others, known_values, read_do, stem
+from dprct.study.headers import read_header
 from dprct.study.index_verdicts import UNSERVED
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served
 from dprct.study.obstacles import VALID, Obstacle, after_step, further
-from dprct.study.prefill import (
-    INSTRUMENTED,
-    LEAST_SQUARES,
-    columns_there,
-    declared_condition,
-)
+from dprct.study.prefill import INSTRUMENTED, LEAST_SQUARES, columns_there, left_of
 from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
@@ -91,8 +87,8 @@ class Released:
     # The regressions that it was calibrated for; None for a file that was not.
     valid: Validity | None = None
     instead: str = _COARSE  # why it has no valid regression, where that is so
-    # Public columns without missing values, each with the few values that it can have.
-    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    # What is known of the values of columns, of the original and of this file alike.
+    values: Mapping[str, Values] = field(default_factory=dict)
     served: Served | None = None  # what moments hold, where the release is of moments
     # Outcomes that are known to have values in the same rows.
     together: tuple[frozenset[str], ...] = ()
@@ -103,25 +99,35 @@ class Released:
     # How many levels columns are declared to have.
     categories: Mapping[str, int] = field(default_factory=dict)
     never: frozenset[str] = frozenset()  # columns that are declared to have a value in every row
+    # Columns of a text file: those that the file which is released has under another name, and
+    # dates, which do-files read as text.
+    otherwise: Mapping[str, str] = field(default_factory=dict)
 
     def part(self, name: str) -> MergedFile | None:
         """Return the part of a name that a do-file uses, None if it is none."""
         found = (part for known, part in self.parts.items() if stem(known) == stem(name))
         return next(found, None)
 
-    def holds(self, condition: str) -> bool:
-        """Whether a condition on rows holds for every row by public facts: it selects nothing.
+    def left_of(self, row: Regression) -> str | None:
+        """Return what is left of the condition of a regression, but for what holds in every row.
 
-        Parts that ``&`` joins are judged one by one, each on one public column; others are unknown.
+        That follows from public facts, or from the columns of the regression, which have a value in
+        every row that it uses.  None where the condition is not read, or is on what do-files make.
 
         Examples
         --------
-        >>> file = Released("a.dta", {}, values={"round": (2.0,)})
-        >>> file.holds("1 == 1 & round<3"), file.holds("round==1"), file.holds("age > 18")
-        (True, False, False)
+        >>> from dprct.dofile import Regression
+        >>> file = Released("a.dta", {}, values={"round": Values((2.0,)), "age": Values(low=0)})
+        >>> run = Regression("a.do", 3, "regress", "y", ("t",), sample="y < . & round<3 & age>=0")
+        >>> file.left_of(run), file.left_of(replace(run, sample="round<3 & age>=18"))
+        ('', 'age >= 18')
         """
-        words = _read(condition)
-        return words is not None and all(map(self._always, parts_of(words)))
+        if not row.sample or row.remade:
+            return None if row.remade else ""
+        values = dict(self.values)
+        if self.parts:  # rows of the parts are those that match: a merge finds all of them in both
+            values["_merge"] = Values((3.0,))
+        return left_of(row.sample, columns_there(row), values)
 
     def level_of(self, row: Regression) -> Level | None:
         """Return the level of released groups to which the rows of a regression are confined.
@@ -130,15 +136,12 @@ class Released:
         all of them, or where a condition is not read.
         """
         groups = None if self.valid is None else self.valid.groups
-        if groups is None or row.remade or (row.groups and row.groups != groups.column):
+        if groups is None or (row.groups and row.groups != groups.column):
             return None
-        words = _read(row.sample) if row.sample else ""
-        if words is None:
-            return None
-        said = [part for part in parts_of(words) if not self._always(part)] if words else []
+        left = self.left_of(row)
         if row.groups:
-            return None if said else next(iter(groups.levels), math.inf)
-        found = _LEVEL.fullmatch(said[0]) if len(said) == 1 else None
+            return next(iter(groups.levels), math.inf) if left == "" else None
+        found = _LEVEL.fullmatch(left or "")
         if found is None or found["name"] != groups.column:
             return None
         level = literal_eval(found["value"])
@@ -152,12 +155,11 @@ class Released:
     def declared_rows(self, row: Regression) -> str | None:
         """Return the condition of a declared regression that a regression has; None of others."""
         declared = () if self.valid is None else self.valid.declared
-        if not declared or not row.sample or row.groups or self.holds(row.sample):
+        found = self.left_of(row) if declared and not row.groups else None
+        if not found:
             return None
-        there = {*self.values} | columns_there(row)
-        found = declared_condition(row, there)
-        known = [one.where for one in declared if one.where is not None]
-        return next((where for where in known if reduced(where, there) == found), None)
+        known, there = [one.where for one in declared if one.where is not None], columns_there(row)
+        return next((one for one in known if reduced(one, there, self.values) == found), None)
 
     def some_arms(self, row: Regression) -> SomeArms | None:
         """Return the arms to whose rows a condition confines a regression.
@@ -165,10 +167,8 @@ class Released:
         None where it is no condition on the columns of the arms alone, or holds in all of them.
         """
         sizes = None if self.valid is None else self.valid.sizes
-        if sizes is None or row.remade or row.groups or not row.sample:
-            return None
-        words = _read(row.sample)
-        if words is None or not named(words) <= {*sizes.columns}:
+        words = self.left_of(row) if sizes is not None and not row.groups else None
+        if sizes is None or not words or not named(words) <= {*sizes.columns}:
             return None
         every = np.arange(1 + len(sizes.columns))
         columns = {name: (every == at) * 1.0 for at, name in enumerate(sizes.columns, 1)}
@@ -176,22 +176,6 @@ class Released:
         if not 1 < len(places) <= len(sizes.columns):
             return None
         return SomeArms(sizes.columns, places)
-
-    def _always(self, part: str) -> bool:
-        name, *others = named(part) or ("",)
-        # rows of the parts are those that match, so that a merge finds all of them in both
-        values = (3.0,) if name == "_merge" and self.parts else self.values.get(name, ())
-        if others or (name and not values):
-            return False
-        return bool(meets(part, {name: np.array(values)}, len(values) or 1).all())
-
-
-def _read(part: str) -> str | None:
-    """Return a condition of a do-file as it is spelled here; None of one that is not read."""
-    try:
-        return condition(part)
-    except DprctError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -295,6 +279,8 @@ def _cannot_run(row: Regression, released: Released) -> Verdict | None:
         fate = released.fates.get(name)
         if name in row.derived:
             continue
+        if (why := released.otherwise.get(name)) and _is_text_file(row):
+            return Verdict(row, "cannot run", why, "change its name or its cells in that file")
         if fate is not None and (lacks := _lacked_by_parts(name, row, released)):
             return Verdict(row, "cannot run", lacks)
         if fate in ("withheld", "drop"):
@@ -303,6 +289,28 @@ def _cannot_run(row: Regression, released: Released) -> Verdict | None:
         if fate is None and row.steps == () and not name.startswith("_I"):
             return Verdict(row, "cannot run", f"{name} is not a column of {released.name}")
     return None
+
+
+def _is_text_file(row: Regression) -> bool:
+    """Whether a regression is on data that come from a text file."""
+    return any(source.lower().endswith(".csv") for source in row.sources)
+
+
+def _of_text_file(schema: Schema, *, numbers: bool) -> dict[str, str]:
+    """Columns that do-files read otherwise from the text file that is released, with the reason."""
+    found = {
+        column.name: f"{column.name} holds dates, which do-files read as text"
+        for column in schema.columns
+        if date_kind(column.format)
+    }
+    for old, new in former_names(schema).items():
+        (before, after) = imported_names([old], "preserve"), imported_names([new], "preserve")
+        if before != after and not numbers:
+            found[new] = (
+                f"{old!r} is {new} in the file that is released, which do-files read under another "
+                "name"
+            )
+    return found
 
 
 def _other_categories(row: Regression, released: Released) -> Verdict | None:
@@ -386,8 +394,7 @@ def _changed_rows(row: Regression, released: Released) -> Verdict | None:
         return None
     if released.declared_rows(row) is not None:
         return None
-    selects = row.sample and (row.remade or not released.holds(row.sample))
-    if selects or row.groups:
+    if released.left_of(row) != "" or row.groups:
         where = row.sample or f"by {row.groups}"
         reason = f"it uses the rows with {where}; subgroups were not released"
         return Verdict(row, "artefact", reason, _for_subgroups(row, released))
@@ -631,54 +638,62 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
     The header of the data file is read, and public facts of the study.  None is returned as long as
     the study does not say its formula and its design.
     """
-    schema = study.declared(study.prepared(Schema.from_dta(study.data)))
-    merges = study.merges(schema)
-    fates = {column.name: column.fate or "not decided" for column in schema.columns}
-    valid, treatments = None, None
-    whole = pooled = frozenset[str]()
+    schema = study.declared(read_header(study))
+    released = planned_file(study, schema, others)
+    if released is None:
+        return []
+    treatments = _arms(study)
+    read = read_do(
+        do, study.of_file(schema), treatments=treatments, dataset=study.data.name,
+        others=None if released.served else others.headers, merges=study.merges(schema),
+    )  # fmt: skip
+    return verdicts(all_on_derived(read, study.derived, treatments or ()), released)
+
+
+def _arms(study: Study) -> list[str] | None:
+    """Columns of the arms; None where the method has no design."""
     asked = study.asked
     if isinstance(asked, CalibratedAsked):
+        return None if asked.design is None else [*asked.design.columns]
+    if not isinstance(asked.spec, MomentsSpec):
+        return None
+    return [] if asked.spec.assignment is None else [*asked.spec.assignment.columns]
+
+
+def planned_file(study: Study, schema: Schema, others: Others = _ALONE) -> Released | None:
+    """What is public of the file, or of the moments, that a study with this schema plans.
+
+    None as long as the study does not say its formula and its design.
+    """
+    asked = study.asked
+    fates = {column.name: column.fate or "not decided" for column in schema.columns}
+    facts, text = _of_factors(schema), {}
+    if study.data.suffix.lower() == ".csv":
+        text = _of_text_file(schema, numbers=not study.makes_file)
+    if isinstance(asked.spec, MomentsSpec):
+        moments = Served.planned(moments_path(study.output).name, asked.spec, schema)
+        columns = dict.fromkeys(fates, "modelled")
+        return Released(study.data.name, columns, served=moments, otherwise=text, **facts)
+    valid = None
+    whole = pooled = frozenset[str]()
+    if isinstance(asked, CalibratedAsked):
         if asked.absent or asked.design is None:
-            return []
-        treatments, valid = [*asked.design.columns], asked.valid()
+            return None
+        valid = asked.valid()
         if asked.spec.blocks == "ignore":
             pooled = frozenset(blocks_of(asked.design, "weight"))
         whole = frozenset(c.name for c in schema.columns if c.missing == ())
-    spec, facts = asked.spec, _of_factors(schema)
-    if isinstance(spec, MomentsSpec):
-        treatments = [] if spec.assignment is None else [*spec.assignment.columns]
-    read = read_do(
-        do, study.of_file(schema), treatments=treatments, dataset=study.data.name,
-        others=None if isinstance(spec, MomentsSpec) else others.headers, merges=merges,
-    )  # fmt: skip
-    rows = all_on_derived(read, study.derived, treatments or ())
-    if isinstance(spec, MomentsSpec):
-        moments = Served.planned(moments_path(study.output).name, spec, schema)
-        columns = dict.fromkeys(fates, "modelled")
-        return verdicts(rows, Released(study.data.name, columns, served=moments, **facts))
-    released = Released(
+    return Released(
         study.data.name, fates, valid, _COARSE if study.makes_file else _NUMBERS,
-        _declared(schema), together=(whole,), parts=others.parts, key=others.key, pooled=pooled,
-        **facts,
+        _of_outcomes(known_values(schema), valid), together=(whole,), parts=others.parts,
+        key=others.key, pooled=pooled, otherwise=text, **facts,
     )  # fmt: skip
-    return verdicts(rows, released)
 
 
-def _declared(schema: Schema) -> dict[str, tuple[float, ...]]:
-    """Return public columns that are never missing, with their declared levels.
-
-    Of a column that says who is in the sample, these are the levels that its rows can have.
-    """
-    found = {}
-    for column in schema.columns:
-        if column.fate != "public" or column.is_text:
-            continue
-        levels = [level for level in column.levels or () if not isinstance(level, str)]
-        if schema.sample and (inside := possible(schema.sample, column.name, levels)):
-            found[column.name] = inside
-        elif levels and column.missing == () and all(float(x).is_integer() for x in levels):
-            found[column.name] = tuple(map(float, levels))
-    return found
+def _of_outcomes(values: Mapping[str, Values], valid: Validity | None) -> dict[str, Values]:
+    """What is known of values in a protected file, too: there outcomes may leave their bounds."""
+    late = () if valid is None else valid.outcomes
+    return {n: Values(may_miss=x.may_miss) if n in late else x for n, x in values.items()}
 
 
 def of_table(
@@ -696,17 +711,18 @@ def of_table(
     """
     valid = Validity.of(schema)
     treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
+    text = _of_text_file(schema, numbers=False) if name.lower().endswith(".csv") else {}
     read = read_do(
         do, schema, treatments=treatments, dataset=name, others=others.headers, merges=others.merges
     )
     released = Released(
-        name, fates, valid, values=_shown(table, fates), parts=others.parts, key=others.key,
-        together=_together(table, valid),
+        name, fates, valid, values=_of_outcomes(others.values, valid) | _shown(table, fates),
+        parts=others.parts, key=others.key, together=_together(table, valid), otherwise=text,
     )  # fmt: skip
     return verdicts(all_on_derived(read, others.derived, treatments), released)
 
 
-def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, Values]:
     """Return the public columns of a protected table with their values, where these are few."""
     found = {}
     for name in table.columns:
@@ -714,7 +730,7 @@ def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[flo
             continue
         values = table[name].drop_duplicates()
         if len(values) <= _MOST_LEVELS and not values.isna().any():
-            found[str(name)] = tuple(map(float, values))
+            found[str(name)] = Values(tuple(map(float, values)))
     return found
 
 
@@ -742,12 +758,15 @@ def of_moments(do: Sequence[Path], name: str, moments: Moments, others: Others) 
     fates = {**dict.fromkeys([others.unit] if others.unit else [], "key"), **fates}
     arms = {_ARM.sub(r"\1", term) for one in moments.declared for term in one.terms}
     treatments = moments.treatment or tuple(sorted(arm for arm in arms if ":" not in arm))
-    read = read_do(do, treatments=[*treatments], merges=others.merges)
+    text = others.text_file or None
+    read = read_do(
+        do, treatments=[*treatments], dataset=text, merges=others.merges, former=others.former
+    )
     rows = all_on_derived(read, others.derived, treatments)
-    served = replace(Served.released(name, moments), never=others.never)
+    served = replace(Served.released(name, moments), others=others.values)
     if served.unit is not None and moments.within is None and others.unit:
         served = replace(served, unit=others.unit)
-    return verdicts(rows, Released(stem_of, fates, served=served))
+    return verdicts(rows, Released(text or stem_of, fates, served=served))
 
 
 def of_file(
@@ -770,4 +789,4 @@ def of_file(
     several = valid is not None and len(valid.outcomes) > 1
     table = read_dta(file)[0] if several or "public" in fates.values() else pd.DataFrame()
     name = file.name.removesuffix(".dta").removesuffix("_protected")
-    return of_table(do, name, table, schema, fates, others)
+    return of_table(do, others.text_file or name, table, schema, fates, others)

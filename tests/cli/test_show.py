@@ -9,7 +9,7 @@ from rich.console import Console
 
 from dprct.cli import show
 from dprct.cli.show import allow_any_text, complain, printable, say, working
-from dprct.study import ready
+from dprct.study import headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ def test_a_terminal_shows_that_a_file_is_read(
     terminal = io.StringIO()
     monkeypatch.setattr("rich.console.Console.is_terminal", True)
     monkeypatch.setattr(show, "errors", Console(file=terminal, _environ={"TERM": "xterm"}))
-    read, seen = ready.facts_of_file, []
+    read, seen = headers.facts_of_file, []
 
     def slowly(*given: Any) -> Any:
         for _ in range(500):
@@ -58,7 +58,7 @@ def test_a_terminal_shows_that_a_file_is_read(
         seen.append("reading" in terminal.getvalue())
         return read(*given)
 
-    monkeypatch.setattr(ready, "facts_of_file", slowly)
+    monkeypatch.setattr(headers, "facts_of_file", slowly)
     (folder / "survey.csv").write_text("got,age\n1,30\n", "utf-8")
     given = [folder / command[1]] if len(command) > 1 else [study]
     dprct(command[0], *given)

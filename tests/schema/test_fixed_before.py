@@ -14,7 +14,7 @@ from dprct.assignment import Complete
 from dprct.errors import ColumnError, SchemaError
 from dprct.io.stata import write_dta
 from dprct.schema.schema import check_fixed_before
-from dprct.study.ready import read_header
+from dprct.study.headers import read_header
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:

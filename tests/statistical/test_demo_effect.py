@@ -26,7 +26,7 @@ from dprct.encoding import prepared
 from dprct.io.stata import read_dta
 from dprct.release.histogram import MVHistogram
 from dprct.schema.tables import eager
-from dprct.study.ready import read_header
+from dprct.study.headers import read_header
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from dprct.privacy.budget import Budget
 from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema import Column, Schema, Unit
 from dprct.study.calibrated_section import CalibratedAsked, calibrated_from
+from dprct.study.headers import read_header
 from dprct.study.protect import declared_tables, protected, written_files
-from dprct.study.ready import bound_model, ledger, planned, read_header, unaffordable
+from dprct.study.ready import bound_model, ledger, planned, unaffordable
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import load_study
 

@@ -9,7 +9,8 @@ import pytest
 
 from dprct.errors import DprctError
 from dprct.study.header_plan import NO_NOISE, expected_errors, header_plan
-from dprct.study.ready import header_and_rows, planned
+from dprct.study.headers import header_and_rows
+from dprct.study.ready import planned
 from dprct.study.study import Study, load_study
 
 DATA = Path(__file__).parents[2] / "data"

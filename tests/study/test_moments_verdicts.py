@@ -18,10 +18,11 @@ from dprct.errors import DprctError
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema, Unit
+from dprct.study.headers import header_and_rows
 from dprct.study.moments_verdicts import Served
 from dprct.study.protect import protected, written_files
 from dprct.study.reading import ServedRegression
-from dprct.study.ready import bound_model, header_and_rows, study_of
+from dprct.study.ready import bound_model, study_of
 from dprct.study.verdicts import of_file, of_study
 
 if TYPE_CHECKING:

@@ -23,11 +23,12 @@ from dprct.privacy.accountant import find_ledger
 from dprct.schema import Schema
 from dprct.study.added_do_files import read_off_py
 from dprct.study.declared_tables import tables_from
+from dprct.study.headers import read_header
 from dprct.study.offer import offered
 from dprct.study.package import check_package, is_made, sides_of, write_package
 from dprct.study.package_page import OnMoments, cells_of, on_confidential, released
 from dprct.study.protect import released_file
-from dprct.study.ready import confidential, read_header, study_of
+from dprct.study.ready import confidential, study_of
 from dprct.study.tables_of_moments import problems_of_moments, table_of_moments
 
 if TYPE_CHECKING:
@@ -403,6 +404,7 @@ def test_declared_tables_are_read_off_the_moments(
     home = tmp_path / "home"
     shutil.copytree(packed, home)
     (home / "study.toml").write_text(STUDY.replace("[header]", TABLES))
+    lacking = json.loads(run("check", home / "study.toml", "--json").out)["tables"]
     ran = run("package", home / "study.toml", "--yes")
     assert ran.code == 0, ran.err
     package = home / "wells_package"
@@ -424,7 +426,14 @@ def test_declared_tables_are_read_off_the_moments(
         numbers = fit.params.iloc[0], fit.bse.iloc[0], fit.pvalues.iloc[0]
         keys = ("estimate", "std.error", "p.value")
         assert tuple(found[*place, key] for key in keys) == numbers
-    assert np.isnan(found["t1", "plain", "litres", "estimate"])
+    empty = {
+        (table, "control means" if what == "control_mean" else outcome + f" ({of})" * bool(of))
+        for (table, of, outcome, what), number in found.items()
+        if np.isnan(number) and what in ("estimate", "control_mean")
+    }
+    told = (re.match(r"\[\[table\]\] '(\w+)' will lack (.*?): ", one) for one in lacking)
+    assert {(one[1], one[2]) for one in told if one} == empty
+    assert ("t1", "litres (plain)") in empty
     expected = package / "expected.csv"
     again = run("table", package / "study.toml", "--expect", expected)
     assert again.code == 0, again.err

@@ -76,6 +76,11 @@ def test_a_draft_says_what_the_do_files_say(folder: Path, command_line: Callable
             "covariates": ["rain", "C(soil)"], "errors": "cluster", "cluster": "village",
         },
         {
+            "name": "table_1_2", "outcomes": ["crop", "wet"], "arms": ["seed", "hoe"],
+            "covariates": ["rain", "C(soil)"], "errors": "cluster", "cluster": "village",
+            "where": "women == 1",
+        },
+        {
             "name": "table_2", "outcomes": ["logcrop"], "arms": ["seed", "hoe"],
             "errors": "cluster", "cluster": "village",
         },
@@ -312,7 +317,7 @@ def test_amounts_that_do_files_make_of_treatment_are_treatment(tmp_path: Path) -
     assert text.count('fate = "public"                    # made of arms alone') == 3
 
 
-def test_a_drafted_table_has_the_covariates_of_regressions_on_all_rows() -> None:
+def test_a_drafted_table_has_the_covariates_of_its_regressions_without_weights() -> None:
     rows = [
         Regression("a.do", 1, "regress", "y", ("t", "age"), ("t",), sample="age>3", table="T1"),
         Regression(
@@ -320,8 +325,34 @@ def test_a_drafted_table_has_the_covariates_of_regressions_on_all_rows() -> None
         ),
         Regression("a.do", 3, "regress", "y", ("t",), ("t",), table="T1"),
     ]
-    (table,) = prefilled(rows, ["y", "t", "age", "w"]).tables
-    assert (table.covariates, table.samples) == ((), ("age>3",))
+    some, whole = prefilled(rows, ["y", "t", "age", "w"]).tables
+    assert (some.name, some.where, some.covariates) == ("t1", "age > 3", ("age",))
+    assert (whole.name, whole.where, whole.covariates) == ("t1_2", "", ())
+
+
+def test_a_drafted_table_has_the_errors_of_its_regressions(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text("use a\n* Table 1\nreg y t\n* Table 2\nreg y t, r\n")
+    schema = Schema((Column("y"), Column("t")))
+    found = prefilled(read_do(tmp_path / "a.do", schema, treatments=["t"]), ["y", "t"], ["t"])
+    assert [one.errors for one in found.tables] == ["nonrobust", ""]
+    tables = tomllib.loads(draft(schema, Path("a.dta"), Path("s.toml"), found))["table"]
+    assert [one.get("errors") for one in tables] == ["nonrobust", None]
+
+
+def test_a_drafted_table_has_the_conditions_that_a_table_can_have() -> None:
+    samples = ["age>3 & y<.", "age > 3", "age < other", "old == 1", "in 1/9", ""]
+    rows = [
+        Regression("a.do", k, "regress", "y", ("t",), ("t",), sample=sample, table="T1")
+        for k, sample in enumerate(samples)
+    ]
+    tables = prefilled(rows, ["y", "t", "age", "other"]).tables
+    assert [one.where for one in tables] == ["age > 3 or missing(age)", ""]
+    assert tables[0].samples == ("age < other", "old == 1", "in 1/9")
+    text = draft(
+        Schema((Column("y"), Column("t"))), Path("a.dta"), Path("s.toml"), Prefill(tables=tables)
+    )
+    (first, _) = tomllib.loads(text)["table"]
+    assert first["where"] == "age > 3 or missing(age)"
 
 
 def test_tables_and_instruments_have_the_columns_that_do_files_make_of_arms(tmp_path: Path) -> None:

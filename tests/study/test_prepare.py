@@ -19,17 +19,11 @@ from dprct.study.approval import approval_of, approval_page
 from dprct.study.data_sets import others_beside, planned_verdicts
 from dprct.study.declarable import declarable
 from dprct.study.do_files import read_do
+from dprct.study.headers import header_and_rows, read_header
 from dprct.study.offer import offered
 from dprct.study.package import check_package, write_package
 from dprct.study.prepare import MERGED_BY, merges_in
-from dprct.study.ready import (
-    bound_model,
-    confidential,
-    header_and_rows,
-    open_points,
-    read_header,
-    study_of,
-)
+from dprct.study.ready import bound_model, confidential, open_points, study_of
 from dprct.study.verdicts import of_file
 
 if TYPE_CHECKING:

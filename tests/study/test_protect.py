@@ -22,16 +22,9 @@ from dprct.privacy.ledger import ledger_path
 from dprct.release import histogram
 from dprct.release.histogram import Marginals, MVHistogram
 from dprct.schema import Column, Schema
+from dprct.study.headers import read_header
 from dprct.study.protect import protected
-from dprct.study.ready import (
-    all_open_points,
-    bound_model,
-    ledger,
-    open_points,
-    planned,
-    read_header,
-    study_of,
-)
+from dprct.study.ready import all_open_points, bound_model, ledger, open_points, planned, study_of
 from dprct.study.study import Study, load_study
 
 if TYPE_CHECKING:

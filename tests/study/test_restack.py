@@ -20,6 +20,7 @@ from dprct.study.data_sets import others_beside, planned_verdicts
 from dprct.study.do_files import read_do
 from dprct.study.do_rows import from_do_files
 from dprct.study.draft import _step, draft, regression_lines
+from dprct.study.headers import header_and_rows
 from dprct.study.offer import offered
 from dprct.study.package import check_package, write_package
 from dprct.study.prepare import ROWS_BY, merges_in
@@ -28,7 +29,6 @@ from dprct.study.ready import (
     all_open_points,
     bound_model,
     confidential,
-    header_and_rows,
     ledger,
     open_points,
     planned,

@@ -12,8 +12,8 @@ from dprct.errors import ColumnError, DprctError, FileError, SchemaError, StudyE
 from dprct.release.histogram import HistogramSpec, MarginalsSpec
 from dprct.schema import Column, Schema, Unit
 from dprct.study.calibrated_section import CalibratedAsked
+from dprct.study.headers import read_header
 from dprct.study.informed_section import InformedAsked
-from dprct.study.ready import read_header
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import Study, asked_from, load_study, study_from
 

@@ -17,6 +17,7 @@ from dprct.dofile import Regression
 from dprct.io.stata import read_dta, write_dta
 from dprct.results.ols import ols
 from dprct.schema import Column, Schema
+from dprct.schema.conditions import Values
 from dprct.study.added_do_files import stata_line
 from dprct.study.do_files import read_do
 from dprct.study.package_page import OnFile, cells_of
@@ -64,7 +65,9 @@ def test_a_valid_regression_keeps_its_rows(tmp_path: Path) -> None:
     )
     rows = read_do(tmp_path / "a.do", HEADER, treatments=["seed"], dataset="farms.dta")
     grouped = replace(VALID, covariates=((),), groups=SOILS)
-    found = verdicts(rows, Released("farms.dta", FATES, grouped, values={"soil": (1.0, 2.0, 3.0)}))
+    found = verdicts(
+        rows, Released("farms.dta", FATES, grouped, values={"soil": Values((1.0, 2.0, 3.0))})
+    )
     rng = np.random.default_rng(2)
     data = pd.DataFrame({
         "yield": rng.normal(size=60), "wet": rng.normal(size=60), "seed": np.arange(60) % 2 * 1.0,
@@ -96,7 +99,7 @@ def test_a_level_is_read_beside_what_holds_in_every_row(
     row = Regression("a.do", 1, "regress", outcome="yield", regressors=("seed",), sample=sample)
     column = "town" if "town" in sample else "soil"
     valid = replace(VALID, covariates=((),), groups=replace(SOILS, column=column))
-    released = Released("farms.dta", FATES, valid, values={"round": (2.0,)})
+    released = Released("farms.dta", FATES, valid, values={"round": Values((2.0,))})
     assert released.level_of(row) == level
 
 
@@ -392,3 +395,106 @@ def test_indicators_of_rows_with_a_value_are_factors_where_it_is_never_missing()
     )
     assert "a value of x, which may be missing" in strict
     assert "a value of x" not in declared
+
+
+EVERYBODY = [
+    "rain < .", "rain != .", "!missing(rain)", "rain >= -4", "inrange(rain, -4, 4)", "crop < .",
+    "rain < . & !(rain > 4)", "rain < 1 | rain >= 1", "inlist(seed, 0, 1)", "seed <= 1 & crop < .",
+]  # fmt: skip
+SOME = [
+    "rain > -4", "crop >= -5", "!(rain < . & rain > 3)", "seed == 1", "rain < crop", "diary < .",
+    "rain[_n-1] < .", "rain < . & age < .",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", EVERYBODY)
+def test_a_condition_that_public_facts_make_true_of_everybody_selects_nothing(
+    farm: Path, condition: str
+) -> None:
+    (farm / "tables.do").write_text(f"use farms\nreg crop seed rain if {condition}, r\n")
+    (found,) = of_study([farm / "tables.do"], load_study(farm / "study.toml"))
+    assert found.kind == "valid", str(found)
+
+
+@pytest.mark.parametrize("condition", SOME)
+def test_a_condition_that_may_select_rows_is_a_subgroup(farm: Path, condition: str) -> None:
+    (farm / "tables.do").write_text(f"use farms\nreg crop seed rain if {condition}, r\n")
+    (found,) = of_study([farm / "tables.do"], load_study(farm / "study.toml"))
+    assert found.kind != "valid"
+
+
+def test_what_is_not_declared_is_not_known_of_everybody(farm: Path) -> None:
+    """Clipped values lie beyond the bounds in the rows, and those that may be missing are above."""
+    (farm / "tables.do").write_text(
+        "use farms\nreg crop seed if rain >= -4, r\nreg crop seed if rain < ., r\n"
+        "reg crop seed if rain <= 4, r\n"
+    )
+    text = STUDY.replace('[-4, 4]\nmissing = "never"', '[-4, 4]\nmissing = ["."]')
+    found = of_study([farm / "tables.do"], _study(farm, text))
+    # what is missing is above all numbers in Stata
+    assert ["it uses the rows" in one.reason for one in found] == [False, True, True]
+    text = STUDY.replace("[-4, 4]", "[-4, 4]\nclip = true")
+    found = of_study([farm / "tables.do"], _study(farm, text))
+    assert ["it uses the rows" in one.reason for one in found] == [True, False, True]
+
+
+def _study(folder: Path, text: str) -> Any:
+    (folder / "study.toml").write_text(text)
+    return load_study(folder / "study.toml")
+
+
+def test_a_certificate_says_what_holds_for_everybody(
+    farm: Path, command_line: Callable[..., Any]
+) -> None:
+    run = command_line(main)
+    (farm / "tables.do").write_text(
+        "use farms\nreg crop seed rain if rain < . & rain >= -4, r\n"
+        "reg crop seed rain if crop <= 5, r\n"
+    )
+    study = (farm / "study.toml", "--do", farm / "tables.do")
+    assert run("protect", *study, "--yes").code == 0
+    released = farm / "farms_protected.dta"
+    ran = run("verify", released, "--do", farm / "tables.do", "--json")
+    assert [row["verdict"] for row in json.loads(ran.out)["regressions"]] == ["valid", "artefact"]
+    facts = json.loads((farm / "farms_protected.certificate.json").read_text())["facts"]
+    assert facts["columns with a value in every row"] == "crop rain"
+    assert facts["declared values of columns in conditions"] == "crop -5 to 5; rain -4 to 4"
+
+
+TABLES = """
+[[table]]
+name = "t1"
+outcomes = ["crop"]
+arms = ["seed"]
+[table.covariates]
+declared = ["rain"]
+none = []
+levels = ["C(rain)"]
+[[table]]
+name = "t2"
+outcomes = ["crop"]
+arms = ["seed"]
+where = "rain > 0"
+[[table]]
+name = "t3"
+outcomes = ["diary"]
+arms = ["seed"]
+"""
+
+
+def test_a_check_names_cells_of_tables_that_a_file_will_not_answer(
+    farm: Path, command_line: Callable[..., Any]
+) -> None:
+    (farm / "study.toml").write_text(STUDY + TABLES)
+    run = command_line(main)
+    found = json.loads(run("check", farm / "study.toml", "--json").out)["tables"]
+    some, one, two, three = found
+    assert some.startswith("[[table]] 't1' will have a number for crop (none) that has no")
+    assert one.startswith("[[table]] 't1' will have a number for crop (levels) that is not")
+    assert "its rows are those with rain > 0" in two
+    assert "nothing is released of diary" in three
+    ran = run("protect", farm / "study.toml", "--yes")
+    assert all(one in " ".join(ran.err.split()) for one in (two, three))
+    ran = run("table", farm / "study.toml")
+    assert "t2: it needs the confidential file" in ran.out + ran.err
+    assert "t3: it needs the confidential file" in ran.out + ran.err
