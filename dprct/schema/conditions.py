@@ -323,8 +323,9 @@ class Values(NamedTuple):
         ends = {self.low, self.high} - {-math.inf, math.inf}
         points = sorted(inside | ends) or [0.0]
         between = [(one + other) / 2 for one, other in pairwise(points)]
-        beyond = [points[0] - 1.0] * (self.low == -math.inf)
-        beyond += [points[-1] + 1.0] * (self.high == math.inf)
+        # the next double: of large numbers, one more is the same number
+        beyond = [math.nextafter(points[0], -math.inf)] * (self.low == -math.inf)
+        beyond += [math.nextafter(points[-1], math.inf)] * (self.high == math.inf)
         return np.array([*points, *between, *beyond, *none])
 
 
