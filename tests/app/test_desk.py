@@ -70,7 +70,7 @@ def test_the_data_section_is_not_read_until_protect(
     start, end = content.index(b"<data>") + 6, content.index(b"</data>")
     survey.write_bytes(content[:start] + b"\xff" * (end - start) + content[end:])
     import dprct.io.stata as stata
-    import dprct.study.ready as package
+    import dprct.study.headers as package
 
     monkeypatch.setattr(stata, "read_dta", lambda *_a, **_k: pytest.fail("the data were read"))
     monkeypatch.setattr(package, "read", lambda *_a, **_k: pytest.fail("the data were read"))
@@ -492,7 +492,7 @@ def test_verdicts_are_those_of_check(desk: Desk, capsys: pytest.CaptureFixture[s
 def test_a_csv_is_read_once_to_be_opened_and_its_text_becomes_levels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import dprct.study.ready as package
+    import dprct.study.headers as package
 
     data = tmp_path / "mail.csv"
     rows = "".join(f"{letter},{i % 2}\n" for i in range(600) for letter in ("none", "plea"))
