@@ -111,10 +111,12 @@ def ols(
 
 
 def _described(moments: Moments) -> dict[str, Any]:
+    from dprct.estimate.moments.groups import names_of
+
     return {
         "columns": list(moments.columns),
         "arms": list(moments.arms),
-        "groups": [group.name for group in moments.groups],
+        "groups": names_of(moments.groups, moments.schema),
         "n": moments.n,
         "guarantee": moments.guarantee.to_dict(),
         "ledger": moments.ledger,

@@ -172,7 +172,7 @@ def test_one_bound_table_alone_holds_the_rows(subject: Any, leaks: Any, reachabl
     assert len(tables) == 1 or subject.published
     assert leaks(model)  # the search goes where the rows are
     for table in tables:
-        table.frame = None
+        table.held = None
     columns = [data[name].to_numpy() for name in subject.modelled]
     for path, item in reachable(model):
         assert not isinstance(item, (nw.DataFrame, nw.LazyFrame, pd.DataFrame)), path

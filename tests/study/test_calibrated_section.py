@@ -14,8 +14,10 @@ import dprct
 from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.cli import main
-from dprct.errors import SchemaError, StudyError
+from dprct.errors import ParameterError, SchemaError, StudyError
+from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
+from dprct.privacy.ledger import ledger_path
 from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema import Column, Schema, Unit
 from dprct.study.calibrated_section import CalibratedAsked, calibrated_from
@@ -374,11 +376,18 @@ def test_one_ledger_takes_a_histogram_and_effects(study):
 def test_a_relation_that_a_study_demands_is_demanded_of_every_charge(study):
     path = study(("[header]", '[budget]\nepsilon = 9.0\nrelation = "replace-one"\n[header]'))
     spec = load_study(path)
-    assert ledger(spec).relation == "replace-one"
+    with pytest.raises(ParameterError, match="does not hold under relation='replace-one'"):
+        ledger(spec)
+    assert run("protect", path, "--yes") == 2
+    assert find_ledger(spec.data, spec.dataset_id) is None  # none is begun for it
+    there = Accountant.open(
+        ledger_path(spec.data, spec.dataset_id),
+        dataset_id=spec.dataset_id, epsilon=9.0, relation="replace-one",
+    )  # fmt: skip
     (refused,) = unaffordable(spec)
     assert "does not hold under ``relation='replace-one'``" in refused
     assert run("protect", path, "--yes") == 2
-    assert ledger(spec).ledger == ()
+    assert there.ledger == ()
 
 
 SOME = Schema((Column("y"),))

@@ -15,6 +15,7 @@ import statsmodels.formula.api as smf
 import dprct
 from dprct import Column, Moments, PrivateMoments, Schema
 from dprct.errors import ParameterError
+from dprct.estimate.moments.groups import names_of
 from dprct.estimate.moments.release import DrawnMoments, matrices
 from dprct.estimate.moments.results import scores_by
 from dprct.estimate.moments.robust_errors import DrawnScores
@@ -179,9 +180,8 @@ def test_effects_of_several_outcomes_say_whose_they_are() -> None:
 def test_engines_have_the_same_cells() -> None:
     asked = model(columns=COLUMNS, assignment=HALF)
     lazy = model(pl.from_pandas(ROWS.fillna(np.nan)).lazy(), columns=COLUMNS, assignment=HALF)
-    assert [g.name for g in asked.facts.grouping.groups] == [
-        g.name for g in lazy.facts.grouping.groups
-    ]
+    groups = asked.facts.grouping.groups
+    assert names_of(groups, SCHEMA) == names_of(lazy.facts.grouping.groups, SCHEMA)
     one, other = without_noise(asked).drawn.sums, without_noise(lazy).drawn.sums
     assert (one == other).all()
 
