@@ -9,7 +9,7 @@ from rich.console import Console
 
 from dprct.cli import show
 from dprct.cli.show import allow_any_text, complain, printable, say, working
-from dprct.study import headers
+from dprct.study import headers, ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,8 @@ def test_a_terminal_shows_that_a_file_is_read(
         seen.append("reading" in terminal.getvalue())
         return read(*given)
 
-    monkeypatch.setattr(headers, "facts_of_file", slowly)
+    for module in (headers, ready):
+        monkeypatch.setattr(module, "facts_of_file", slowly)
     (folder / "survey.csv").write_text("got,age\n1,30\n", "utf-8")
     given = [folder / command[1]] if len(command) > 1 else [study]
     dprct(command[0], *given)
