@@ -134,7 +134,7 @@ def test_a_table_that_changed_is_refused_before_the_charge(form: str, gone: str)
 def test_a_view_that_samples_anew_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = CATE(in_pieces(rows()), SCHEMA, **ASKED)
     monkeypatch.setattr(BoundTable, "check_there", lambda _: None)
-    model._table.frame = model._table.frame.head(900)
+    model._table.held = model._table.frame.head(900)
     with pytest.raises(EngineError, match="another number"):
         model.fit(1, 1e-6, rng=1)
 
