@@ -7,7 +7,8 @@ outcome, treatments, covariates and errors declared.  What is then an artefact n
 "One study" is another question: which regressions does one release of moments for each paper serve
 that ``dprct describe --do --draft`` drafts, and that somebody completes with bounds, levels and the
 kind of design alone?  Rows are merged before, all of a paper's files count as one, conditions are
-private, and every column has a value.  What do-files make since the last merge, the study makes.
+private, and every column has a value.  Bounds are made up and decide no condition (``clip``).  What
+do-files make since the last merge, the study makes.
 
 "An index" asks of the probits, ordered and censored regressions alone what a declared
 ``Regression(family=)`` of each is worth, whose rows are people.
@@ -331,7 +332,7 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
             return Column(name, levels=(1.0, 2.0, 3.0), missing=(), fate="public", built_from="own")
         if name in factors:
             return Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
-        return Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
+        return Column(name, bounds=(-1.0, 1.0), clip=True, missing=(), built_from="own")
 
     names = dict.fromkeys([*columns, *(one.name for one in drafted.derived)])
     person = drafted.unit
@@ -475,7 +476,7 @@ def made_for(row: Regression, groups: dict[str, set[float]]) -> Served:
         if name in groups
         else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
         if name in factors
-        else Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
+        else Column(name, bounds=(-1.0, 1.0), clip=True, missing=(), built_from="own")
         for name in names
     ]
     unit = Unit("unit", id=row.cluster[0], max_rows=9) if len(row.cluster) == 1 else Unit()
@@ -583,7 +584,7 @@ def on_scored(row: Regression | None) -> str:
         if name in (row.outcome, *row.treatments)
         else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
         if name in factors
-        else Column(name, bounds=(-1.0, 1.0), missing=() if name in used else (".",),
+        else Column(name, bounds=(-1.0, 1.0), clip=True, missing=() if name in used else (".",),
                     built_from="own")
         for name in dict.fromkeys([*used, *(sorted(named(where)) if where else ())])
     ]  # fmt: skip
@@ -746,7 +747,7 @@ def declared_for(
         if name in factors
         else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
         if name in dummies
-        else Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
+        else Column(name, bounds=(-1.0, 1.0), clip=True, missing=(), built_from="own")
         for name in dict.fromkeys([*used, *public])
     ]
     columns = [
