@@ -61,7 +61,7 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
     GIVEN.setdefault(method, []).append(given)
     words = f"{method.__module__.split('.')[1]}.{method.__name__}: {name}"
 
-    def make(table: Any, schema: Any) -> Any:
+    def make(table: Any, schema: Any, held: Callable[[Any], Any] | None = None) -> Any:
         scope = Scope(sample=sample)
         table, schema = scope.sampled(table), replace(schema, sample=scope.condition)
         if restacked is not None:
@@ -71,7 +71,7 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
         if derived is not None:
             table, schema = _with_derived(table, schema, derived)
         data = pl.from_pandas(table, nan_to_null=True).lazy() if engine else table
-        return method(data, schema, **given)
+        return method(data if held is None else held(data), schema, **given)
 
     assert words not in CASES
     if "t" in private.split():
@@ -1079,7 +1079,10 @@ def control(name: str, given: dict[str, Any], **facts: Any) -> None:
     options = {**CONTROL, **given}
     said = {**options, "treated": "the last", **({"donors": "all"} if "_donors" in given else {})}
     GIVEN.setdefault(dprct.SyntheticControl, []).append(said)
-    made: Callable[..., Any] = lambda table, schema: method(table, schema, **options)  # noqa: E731
+
+    def made(table: Any, schema: Any, held: Callable[[Any], Any] | None = None) -> Any:
+        return method(table if held is None else held(table), schema, **options)
+
     defaults: dict[str, Any] = {"private": ("y",), "sizes": (5, 2)}
     CASES[words] = Case(words, made, panel=True, **{**defaults, **facts})
 

@@ -7,10 +7,11 @@ the same in every run.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dprct.schema.tables import NumPyTable
 from tests.sampling import sampled
 
 from .auditor import Auditor
@@ -18,6 +19,8 @@ from .cases import CASES
 from .neighbours import searched, turns
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .neighbours import Case
 
 
@@ -60,6 +63,45 @@ def audited(case: Case, monkeypatch: pytest.MonkeyPatch, examples: int, *, at_le
 def test_neighbours_are_as_alike_as_promised(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES[name]
     audited(case, monkeypatch, len(turns(case)), at_length=False)
+
+
+def in_arrays(table: pd.DataFrame) -> NumPyTable:
+    """The rows of a frame as those of a study's file are when they were read."""
+    return NumPyTable({str(name): table[name].to_numpy() for name in table.columns}, len(table))
+
+
+def moved_in_arrays(name: str, monkeypatch: pytest.MonkeyPatch, *, other: bool) -> list[float]:
+    """How far releases of one table move, of its claim, where it, or its neighbour, is arrays."""
+    case, auditor = CASES[name], Auditor(monkeypatch, at_length=False)
+    moved = []
+    for pair in itertools.islice(searched(case, len(turns(case))), 2 * len(turns(case))):
+
+        def make(given: tuple[Any, Any], pair: Any = pair) -> Any:
+            return case.make(given[0], pair.schema, given[1])
+
+        second = pair.other if other else pair.one
+        given = (pair.one, None), (second, in_arrays)
+        found = auditor.audit(make, *given, pair.budget, **case.options)
+        assert not found.findings, f"{name} at {pair.budget}: {found.findings[:12]}"
+        moved += found.moved
+    return moved
+
+
+IN_MEMORY = [name for name in CASES if "in Polars" not in name]
+
+
+@pytest.mark.parametrize(
+    "name", sampled(IN_MEMORY, lambda name: name.split(":")[0], lambda name: name, each=6)
+)
+def test_rows_of_a_file_are_released_as_those_of_a_frame(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not any(moved_in_arrays(name, monkeypatch, other=False))
+
+
+def test_rows_of_a_file_that_are_others_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = next(name for name in CASES if name.startswith("estimate.PrivateATE"))
+    assert any(moved_in_arrays(name, monkeypatch, other=True))
 
 
 @pytest.mark.audit
