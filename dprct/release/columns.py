@@ -221,19 +221,6 @@ def assembled(
     rng: np.random.Generator,
     units: NDArray[np.int64] | None = None,
     given: Mapping[str, NDArray[Any]] | None = None,
-) -> pd.DataFrame:
-    """The frame of :func:`assembled_arrays`."""
-    return assembled_arrays(schema, modelled, public, rows, rng, units, given).native
-
-
-def assembled_arrays(
-    schema: Schema,
-    modelled: Mapping[str, NDArray[Any]],
-    public: Mapping[str, NDArray[Any]],
-    rows: int,
-    rng: np.random.Generator,
-    units: NDArray[np.int64] | None = None,
-    given: Mapping[str, NDArray[Any]] | None = None,
 ) -> NumPyTable:
     """The protected table: every column of the schema by its fate, rows sorted.
 
@@ -372,7 +359,8 @@ class Packed(Mapping[str, "NDArray[Any]"]):
     def with_others(self, columns: Mapping[str, NDArray[Any]]) -> Packed:
         """Return these columns and others, which replace those of their names."""
         found = Packed(columns)
-        found._texts |= {n: texts for n, texts in self._texts.items() if n not in found._held}
+        kept = {n: texts for n, texts in self._texts.items() if n not in found._held}
+        found._texts = {**kept, **found._texts}
         found._held = {**self._held, **found._held}
         return found
 

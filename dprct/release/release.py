@@ -589,7 +589,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         limits = (*self.spec.limits(self.facts), *key_limits(self.schema))
         note = self._file_note(drawn, paid.plan, paid.allocation)
         noted = replace(paid, plan=replace(paid.plan, file_note=note))
-        return released(table, self.schema, noted, limits, self.spec.keep)
+        return released(table.native, self.schema, noted, limits, self.spec.keep)
 
     def __repr__(self) -> str:
         names = ", ".join(modelled(self.schema))

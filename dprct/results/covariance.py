@@ -108,7 +108,7 @@ def cr1(fit: LeastSquares, X: Array, groups: Codes) -> Array:
     """Cluster-robust covariance times ``G/(G-1) (n-1)/(n-k)``, Stata's ``cluster``."""
     n_groups = int(groups.max()) + 1
     scores = X @ fit.bread
-    del X  # who gave it may need it no longer
+    del X  # so that it can go where the caller holds it no more
     scores *= (fit.resid * fit.copies)[:, None]
     influence = group_sums(scores, groups)
     factor = n_groups / (n_groups - 1) * (fit.nobs - 1) / fit.df_resid

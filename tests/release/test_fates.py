@@ -29,7 +29,7 @@ def filled(schema: Schema, rows: int = 300, seed: int = 1) -> pd.DataFrame:
         e.name: e.decode(rng.integers(0, e.size, rows), rng)
         for e in encodings(schema, modelled(schema))
     }
-    return assembled(schema, values, {}, rows, rng)
+    return assembled(schema, values, {}, rows, rng).native
 
 
 def one(column: Column, fact: dict[str, Any]) -> Schema:
@@ -208,7 +208,7 @@ def derived_values(expression: str, column: Column, **facts: Any) -> Any:
         **{column.name: {"derived": expression, **facts}},
     )
     values = {"x": np.concatenate([[0.0, 1.0, 2.0, 9.0], tagged([0])])}
-    table = assembled(schema, values, {}, 5, np.random.default_rng(1))
+    table = assembled(schema, values, {}, 5, np.random.default_rng(1)).native
     released_schema(schema).validate(table)
     return [None if np.isnan(v) else float(v) for v in table[column.name]]
 

@@ -61,7 +61,9 @@ def released(data: pd.DataFrame, schema: Schema, seed: int) -> pd.DataFrame:
     rows = len(data)
     units = unit_rows(schema, eager(data))
     values = {"x": np.ones(rows)}
-    return assembled(schema, values, {"wave": data["wave"].to_numpy()}, rows, rng(seed), units)
+    return assembled(
+        schema, values, {"wave": data["wave"].to_numpy()}, rows, rng(seed), units
+    ).native
 
 
 @given(st.sampled_from(STORAGE), st.integers(1, 90), st.integers(1, 90))
@@ -182,7 +184,7 @@ def test_ties_of_the_sort_order_do_not_keep_the_confidential_order() -> None:
     income = Column("income", "int", fate="withheld")
     schema = Schema((Column("id", "byte", fate="public"), income), FileFacts(sorted_by=("income",)))
     ids = np.arange(60.0)
-    table = assembled(schema, {}, {"id": ids}, 60, rng(1))
+    table = assembled(schema, {}, {"id": ids}, 60, rng(1)).native
     assert sorted(table["id"]) == ids.tolist()
     assert table["id"].tolist() != ids.tolist()
 

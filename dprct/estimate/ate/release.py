@@ -256,7 +256,7 @@ class Outcome(_OfMeans):
         return [moment * part for part in inverse_sizes(self.arms, effects)]
 
     def remarks(self, _: Released) -> tuple[str, ...]:
-        """Return what a reader must know beyond the estimand: the rule behind clustered errors."""
+        """Remarks on an estimate besides its estimand: the rule behind clustered errors."""
         if self.arms.rule is None:
             return ()
         declared = words_of(self.arms.rule, self.column.name)

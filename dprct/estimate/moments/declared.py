@@ -958,7 +958,7 @@ def _check_members(
 
 
 def moved_in(schema: Schema, outcomes: Iterable[str]) -> set[str]:
-    """Return what treatment may have changed: outcomes, and the one column that one is made of.
+    """Columns that treatment may have changed: outcomes, and the one column that one is made of.
 
     Outcomes that are declared as covariates are not among them: those of tests of balance.
     """

@@ -38,8 +38,8 @@ _CLOSE = 1e-4
 class ReadMoments:
     """Second moments of an outcome and the regressors of a model, as released.
 
-    The matrix is the sum over cells of R P R' / n, P the released moments of a cell and R the rows
-    of what is read off them: the outcome first, then the constant.
+    The matrix is the sum over cells of R P R' / n, with P the released moments of a cell; R has a
+    row for the outcome, one for the constant, and one for each other regressor.
     """
 
     matrix: Array  # (k + 1, k + 1)
@@ -53,8 +53,9 @@ class ReadMoments:
 
         Notes
         -----
-        The noise of P is symmetric, of variance s2^2 on the diagonal and half of that beside it:
-        <G, noise> has s2^2 |G|^2 for a symmetric G.  Noise in a number of rows divides all.
+        The noise of P is symmetric, of variance s2^2 on the diagonal and half of that off it:
+        <G, noise> has variance s2^2 |G|^2 for a symmetric G.  Noise in the number of rows divides
+        all.
         """
         by = (by + by.T) / 2
         found = 0.0
@@ -83,7 +84,7 @@ class Averages:
 
 @dataclass(frozen=True, eq=False)
 class AverageEffect:
-    """Average effect of a regressor at released coefficients, as a function of what was released.
+    """Average effect of a regressor, as a function of the released numbers.
 
     It depends on the coefficients, on the mean of the index, its level, on its variances with and
     without the regressor, v and u, and on the mean m of the regressor.

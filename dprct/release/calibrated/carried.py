@@ -119,7 +119,7 @@ class Carried:
         n, names = len(rows.arms), layout.regressions.outcomes
         known = {**columns, **rows.columns, **{name: np.zeros(n) for name in names}}
         unsorted = replace(layout.schema, file=replace(layout.schema.file, sorted_by=()))
-        first = assembled(unsorted, {}, {}, n, rng, given=known)
+        first = assembled(unsorted, {}, {}, n, rng, given=known).native
         there = dict(zip(names, rows.observed, strict=True))
         masks = masks_of([aim.regression for aim in aims], first, there)
         values = {name: np.full(n, np.nan) for name in names}
@@ -132,7 +132,7 @@ class Carried:
             _fill(values[name], mask, level, rng)
         rest = (name for name in first.columns if name not in values)
         given = {name: own(first[name]) for name in rest} | values
-        table = assembled(layout.schema, {}, {}, n, rng, given=given)
+        table = assembled(layout.schema, {}, {}, n, rng, given=given).native
         return cls(layout, table, tuple(int(there[name].sum()) for name in names), tuple(told))
 
     def words(self) -> str:

@@ -26,7 +26,7 @@ from dprct.records import dataclass
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Residuals, Specification, largest, residuals
-from dprct.release.columns import Packed, assembled_arrays
+from dprct.release.columns import Packed, assembled
 from dprct.results.covariance import give_back
 from dprct.results.ols import ols
 from dprct.schema.columns import stored
@@ -430,7 +430,7 @@ class Calibration:
         n, names = len(rows.arms), layout.regressions.outcomes
         known = {**columns, **rows.columns, **dict.fromkeys(names, np.zeros(n))}
         unsorted = replace(layout.schema, file=replace(layout.schema.file, sorted_by=()))
-        first = assembled_arrays(unsorted, {}, {}, n, rng, given=known)
+        first = assembled(unsorted, {}, {}, n, rng, given=known)
         matrices, used = covariate_matrices(layout.regressions.covariates, first, layout.schema)
         rest = Packed({name: first[name] for name in first.arrays if name not in names})
         del known, first  # their numbers are not needed again before the file
@@ -444,7 +444,7 @@ class Calibration:
             column.name: legalised(column, one.values) if layout.strict else one.values
             for column, one in zip(layout.outcomes, made, strict=True)
         }
-        table = assembled_arrays(layout.schema, {}, {}, n, rng, given={**rest, **values})
+        table = assembled(layout.schema, {}, {}, n, rng, given={**rest, **values})
         counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
         errors = _errors(layout, table.native, targets, clusters) if layout.strict else ()
         groups = _groups_of(rows, made, targets)
