@@ -38,7 +38,7 @@ def test_help_of_a_command(started, benchmark):
     "started", ["import pandas", "check nsw", "ledger nsw", "plan nsw", "plan thornton"]
 )
 def test_a_command_on_a_study(started, demonstration, benchmark):
-    """In units of ``import pandas``: a ledger .3, a check .9 to 1.3, a plan .9 to 1.8."""
+    """In units of ``import pandas``: a ledger .3, a check .9 to 1.3, a plan .7 to 1.4."""
     benchmark.group = "run: import pandas, commands on a study"
     study = f"{started}.toml".split()
     own = ("-c", started) if started.startswith("import") else ("-m", "dprct", *study)

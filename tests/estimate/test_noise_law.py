@@ -10,11 +10,13 @@ import pytest
 from scipy import integrate, stats
 
 from dprct.errors import ParameterError
+from dprct.estimate import noise_law
 from dprct.estimate.noise_law import (
     _ratios,
     _shortfall,
     cdf,
     correction,
+    correction_bounds,
     coverage,
     density,
     quantile,
@@ -237,9 +239,19 @@ def test_density_and_widening_are_the_derivatives_of_the_tail(ratio: float) -> N
     assert widening(middle, variance + k / 2, 1.0) == pytest.approx((high - low) / k, rel=1e-4)
 
 
-def test_quantiles_are_made_for_many_at_once_and_refuse_what_is_no_level() -> None:
+@pytest.mark.parametrize("scales", [(1.0,), (1.0, 0.3), (2.0, 2.0)])
+@pytest.mark.parametrize("alpha", [0.9, 0.05, 1e-12])
+def test_quantiles_are_made_for_many_at_once_or_for_one(
+    alpha: float, scales: tuple[float, ...]
+) -> None:
+    variances = np.array([0.0, 1e-9, 1e-4, 0.3, 1.0, 4.0, 500.0, 1e7])
+    found = quantile(alpha, variances, scales)
+    ones = [float(quantile(alpha, v, scales)) for v in variances]
+    assert found == pytest.approx(ones, rel=1e-12)
+
+
+def test_quantiles_refuse_what_is_no_level() -> None:
     found = quantile(0.05, np.array([0.0, 1.0, 4.0]), (1.0,))
-    assert found.shape == (3,)
     assert (np.diff(found) > 0).all()
     with pytest.raises(ParameterError, match="alpha"):
         quantile(1.0, 0.0, (1.0,))
@@ -289,6 +301,14 @@ def test_the_coverage_is_that_of_simulated_intervals(ratio: float, rho: float, c
     expected = float(coverage(np.array([ratio]), rho, c)[0])
     # power: half a percentage point is 10 standard errors
     assert abs(share - expected) < Z_NINE * np.sqrt(expected * (1 - expected) / draws)
+
+
+@pytest.mark.parametrize("rho", [0.01, *np.geomspace(0.011, 9e3, 23), 34.9, 37.7, 40.2, 1e4])
+def test_the_polynomial_is_above_the_correction_by_next_to_nothing(rho: float) -> None:
+    searched = noise_law._searched(rho, 0.05, 1)
+    assert searched < correction(rho, 0.05) < searched + 1e-4
+    assert correction(rho, 0.05) == correction_bounds(rho, 0.05)[0]
+    assert correction(rho, 0.051) == noise_law._searched(rho, 0.051, 1)
 
 
 def test_what_is_outside_its_range_is_refused() -> None:
