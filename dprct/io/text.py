@@ -65,20 +65,26 @@ class CsvFacts:
     # Columns of numbers that are all whole: candidates for ``integer``, which a person confirms.
     whole: frozenset[str]
     empty: frozenset[str]  # columns without a value
+    rounded: frozenset[str]  # columns of numbers, some with more digits than a double keeps
 
 
-def as_declared(schema: Schema, empty: Container[str], kinds: Mapping[str, CellKind]) -> Schema:
+def as_declared(
+    schema: Schema, empty: Container[str], rounded: Container[str], kinds: Mapping[str, CellKind]
+) -> Schema:
     """Return the schema of a .csv whose columns are of the kinds that are declared.
 
     No cell then decides it, and with it what is refused: a column that is declared to be text may
-    hold nothing but numbers but for one person.
+    hold nothing but numbers but for one person, and one with bounds a number of 17 digits, which
+    otherwise makes a column text, as identifiers are.
     """
     found = {}
     for name, kind in kinds.items():
         if kind == "text":
             found[name] = replace(schema.column(name), type="strL", format="")
-        elif name in empty:
+        elif kind == "date" and name in empty:
             found[name] = replace(schema.column(name), format=_DAY)
+        elif kind == "number" and name in rounded:
+            found[name] = Column(name)
     return schema.with_columns(found.get(one.name, one) for one in schema.columns)
 
 
@@ -89,7 +95,8 @@ def facts_of_csv(path: Path) -> CsvFacts:
     schema = Schema(columns, file=FileFacts(rows=rows), opened=True, source=path)
     whole = frozenset(name for name, kind in kinds.items() if kind.is_whole)
     empty = frozenset(name for name, kind in kinds.items() if not kind.seen)
-    return CsvFacts(schema, rows, whole, empty)
+    rounded = frozenset(name for name, kind in kinds.items() if kind.number and not kind.exact)
+    return CsvFacts(schema, rows, whole, empty, rounded)
 
 
 def read_csv(
@@ -111,7 +118,7 @@ def table_of_csv(
     path: Path, found: CsvFacts, declared: Mapping[str, CellKind] = _NOTHING
 ) -> tuple[NumPyTable, Schema]:
     """Read the same without pandas, once its facts are known."""
-    schema = as_declared(found.schema, found.empty, declared)
+    schema = as_declared(found.schema, found.empty, found.rounded, declared)
     out = {
         column.name: np.empty(found.rows, dtype=object if column.is_text else np.float64)
         for column in schema.columns
@@ -134,6 +141,7 @@ class _Kind:
     """What the cells of a column can still be, after those that were seen."""
 
     number: bool = True
+    exact: bool = True  # doubles keep all numbers
     date: bool = True
     whole: bool = True
     seen: bool = False
@@ -141,11 +149,11 @@ class _Kind:
     @property
     def is_whole(self) -> bool:
         """Whether all are whole numbers, or dates."""
-        return self.seen and (self.date or (self.number and self.whole))
+        return self.seen and (self.date or (self.number and self.exact and self.whole))
 
     def column(self, name: str) -> Column:
         """Column of what the cells are."""
-        if self.number or not self.seen:
+        if (self.number and self.exact) or not self.seen:
             return Column(name)
         return Column(name, format=_DAY) if self.date else Column(name, "strL")
 
@@ -161,6 +169,7 @@ class _Kind:
         plain = lines.count("\n") < len(present)
         numbers = _decimals(present, lines) if self.number and plain else None
         self.number = numbers is not None
+        self.exact &= numbers is None or not _is_rounded(numbers, lines)
         self.whole &= numbers is None or bool(np.all(numbers == np.floor(numbers)))
         self.date &= plain and _are_dates(present, lines)
 
@@ -250,19 +259,20 @@ def _numbers(cells: Sequence[str], form: str) -> NDArray[np.float64]:
 
 
 def _decimals(cells: list[str], lines: str) -> NDArray[np.float64] | None:
-    """Return decimal numbers that doubles keep, or None where a cell is none."""
+    """Return decimal numbers that doubles can hold, or None where a cell is none."""
     if lines.encode().translate(None, _IN_NUMBERS) or _ZEROS_FIRST.search(f"\n{lines}"):
         return None
     try:
         numbers = np.array(list(map(float, cells)))
     except ValueError:
         return None
-    if not np.all(np.abs(numbers) <= FLOAT_LIMITS["double"]):
-        return None
+    return numbers if np.all(np.abs(numbers) <= FLOAT_LIMITS["double"]) else None
+
+
+def _is_rounded(numbers: NDArray[np.float64], lines: str) -> bool:
+    """Whether whole numbers are among them that doubles do not keep: identifiers, mostly."""
     long = np.any(np.abs(numbers) >= _PLAIN)
-    if long and any(abs(int(number)) > _EXACT for number in _LONG_WHOLE.findall(lines)):
-        return None
-    return numbers
+    return bool(long) and any(abs(int(number)) > _EXACT for number in _LONG_WHOLE.findall(lines))
 
 
 def _are_dates(cells: list[str], lines: str) -> bool:

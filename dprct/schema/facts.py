@@ -287,11 +287,11 @@ def _days(value: object) -> float | None:
     return float((value - dt.date(1960, 1, 1)).days)
 
 
-CellKind = Literal["text", "date"]
+CellKind = Literal["text", "date", "number"]
 
 
 def cell_kind(declared: Mapping[str, Any]) -> CellKind | None:
-    """What the cells of a column are by its declared levels or bounds; None for numbers.
+    """What the cells of a column are by its declared levels or bounds; None without any.
 
     Examples
     --------
@@ -302,7 +302,9 @@ def cell_kind(declared: Mapping[str, Any]) -> CellKind | None:
     listed = [x for some in given if isinstance(some, (list, tuple)) for x in some]
     if listed and all(_days(one) is not None for one in listed):
         return "date"
-    return "text" if any(isinstance(one, str) for one in listed) else None
+    if any(isinstance(one, str) for one in listed):
+        return "text"
+    return "number" if listed else None
 
 
 def _as_number(display: str) -> str:

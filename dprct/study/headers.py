@@ -22,10 +22,11 @@ class FactsOfFile(NamedTuple):
 
     schema: Schema
     rows: int | None
-    # whole, empty: columns of a .csv whose numbers are all whole, which a draft proposes as a fact,
-    # and those without a value.
+    # Columns of a .csv whose numbers are all whole, which a draft proposes as a fact; those without
+    # a value; and those of numbers that doubles do not keep.
     whole: frozenset[str] = frozenset()
     empty: frozenset[str] = frozenset()
+    rounded: frozenset[str] = frozenset()
     csv: CsvFacts | None = None  # of a .csv, under its own names
 
     def of_study(self, study: Study) -> Schema:
@@ -33,7 +34,7 @@ class FactsOfFile(NamedTuple):
         if study.data.suffix.lower() != ".csv":
             return study.prepared(self.schema)
         kinds = study.kinds_of(self.schema.names)
-        return study.prepared(as_declared(self.schema, self.empty, kinds))
+        return study.prepared(as_declared(self.schema, self.empty, self.rounded, kinds))
 
     def with_rows(self, study: Study) -> tuple[Schema, int | None]:
         """Schema of a study's rows, and how many there are; None where no header tells."""
@@ -53,10 +54,11 @@ def facts_of_file(path: Path, names: Names = "same") -> FactsOfFile:
     found = facts_of_csv(path)
     schema = found.schema
     others = stata_names(schema.names) if names == "stata" else {}
-    whole, empty = (
-        frozenset(others.get(name, name) for name in some) for some in (found.whole, found.empty)
+    whole, empty, rounded = (
+        frozenset(others.get(name, name) for name in some)
+        for some in (found.whole, found.empty, found.rounded)
     )
-    return FactsOfFile(schema_under(schema, others), found.rows, whole, empty, found)
+    return FactsOfFile(schema_under(schema, others), found.rows, whole, empty, rounded, found)
 
 
 def read_header(study: Study) -> Schema:

@@ -254,6 +254,17 @@ def test_csv_columns_are_numbers_only_if_every_cell_is(tmp_path: Path) -> None:
         assert data[name].tolist() == [cell.strip('"') for cell in cells[name]]
 
 
+def test_a_long_number_makes_no_text_of_a_column_with_bounds(tmp_path: Path) -> None:
+    path = csv_of(tmp_path / "x.csv", "y,id\n1.5,9007199254740993\n-12345678901234567890,2\n")
+    data, schema = read_csv(path)
+    assert [column.type for column in schema.columns] == ["strL", "strL"]
+    data, schema = read_csv(path, {"y": "number"})
+    assert [column.type for column in schema.columns] == ["double", "strL"]
+    assert data["y"].tolist() == [1.5, -12345678901234567890.0]
+    assert data["id"].tolist() == ["9007199254740993", "2"]
+    assert facts_of_csv(path).whole == set()
+
+
 def test_days_of_a_csv_are_dates_and_are_written_as_such(tmp_path: Path) -> None:
     cells = {
         "day": ["2021-03-05", "", "0001-01-01", "9999-12-31"],
