@@ -18,7 +18,7 @@ from dprct.errors import SchemaError
 from dprct.lazy import narwhals as nw
 from dprct.missing import MISSING_CODES, tagged
 from dprct.records import dataclass
-from dprct.schema.columns import check_own, clipped, divided, stored
+from dprct.schema.columns import as_is_within, check_own, clipped, divided, stored
 from dprct.schema.facts import resolves
 from dprct.schema.tables import (
     COMPANION,
@@ -287,11 +287,17 @@ class Encoding:
 
     def known(self) -> nw.Expr:
         """Return the number within the bounds; what is missing or no number is at the lower."""
-        low, high = (stored(self.column, np.array(x)).item() for x in self._limits())
-        return clipped(self.name, low, high)
+        return clipped(self.name, *self.limits)
 
-    def _limits(self) -> tuple[float, float]:
-        return self.cells[0][0], self.cells[-1][-1]
+    def within(self) -> nw.Expr:
+        """Return the same number; of legal rows an engine is spared the clipping."""
+        return as_is_within(nw.col(self.name).cast(nw.Float64), *self.limits, self.known())
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The smallest and the largest number that has a code."""
+        low, high = stored(self.column, np.array([self.cells[0][0], self.cells[-1][-1]])).tolist()
+        return low, high
 
     def _text_code(self) -> nw.Expr:
         codes = {cell[0]: k for k, cell in enumerate(self.cells)}

@@ -11,29 +11,33 @@ import numpy as np
 from dprct.encoding import Coded, prepared_for
 from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.counts import ROWS, Digit, grouped, row_keys
 from dprct.queries.sums import (
+    EXACT,
     GRID,
     MOST_GROUPS,
     Array,
     Clipped,
     Numbers,
-    added,
     at_most,
     compact,
     nearest,
     over,
     smallest_integer,
     steps_of,
+    whole_steps_of,
     within,
 )
 from dprct.queries.weighting import canonical_order
 from dprct.records import dataclass
+from dprct.schema.tables import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from dprct.queries.counts import Key
     from dprct.schema.columns import Column
     from dprct.schema.tables import Frame, Table
 
@@ -44,18 +48,12 @@ if TYPE_CHECKING:
 
 # Whole numbers added in the cells of crossed codes, in an engine that keeps the rows.
 
-ROWS = "rows"
-"""Name of the number of rows among the sums of a cell."""
-
-_CELL = "__cell"
-
-
 @dataclass(frozen=True, eq=False)
 class EngineCodes:
-    """Codes of features as columns of a table that stays in its engine; confidential."""
+    """What tells the codes of features in a table that stays in its engine; confidential."""
 
-    frame: nw.LazyFrame[Any]  # with these columns, and those that targets are made of
-    names: tuple[str, ...]  # columns of codes, of type int64
+    frame: nw.LazyFrame[Any]  # with columns of the keys, and those that targets are made of
+    keys: tuple[Key, ...]
     n: int  # rows, as the constructor counted them
 
     def beside(self, **numbers: nw.Expr) -> EngineCodes:
@@ -65,7 +63,7 @@ class EngineCodes:
         that a long formula in one expression grows beyond what an engine can parse.
         """
         named = [expression.alias(name) for name, expression in numbers.items()]
-        return EngineCodes(self.frame.with_columns(*named), self.names, self.n)
+        return EngineCodes(self.frame.with_columns(*named), self.keys, self.n)
 
 
 def engine_sums(
@@ -77,8 +75,9 @@ def engine_sums(
     """Add whole numbers cell by cell; nothing but sums leaves the engine.
 
     ``sums`` are of columns of ``codes.frame``; ``once`` is made of these and added over all rows.
-    Returned are the (K,) sums of every block, the number of rows as :data:`ROWS` among them, and
-    the totals.
+    Each is a whole number of at most 2^20, as a double.  Returned are the (K,) sums of every block,
+    the number of rows as :data:`ROWS` among them, and the totals.  Another number of rows than the
+    constructor counted is refused.
 
     Notes
     -----
@@ -126,29 +125,17 @@ def _joint(
     once: Mapping[str, nw.Expr],
 ) -> tuple[Sums, dict[str, int]]:
     """Return the sums in the cells of all features of a pass, and the totals; one pass."""
-    by = [_CELL] if sizes else []
-    cell = [_cell(codes, sizes).alias(_CELL)] if sizes else []
-    rows = codes.frame.select(*cell, *[e.cast(nw.Int64).alias(n) for n, e in sums.items()])
-    names = [*sums, *once]
-    groups = added(rows, {**{name: nw.col(name) for name in sums}, **once}, by)
-    shape = tuple(sizes.values())
-    table = np.array(groups, np.int64).reshape(len(groups), len(by) + len(names) + 1)
-    at = table[:, 0] if sizes else np.zeros(len(table), np.int64)
-    values = dict(zip([*names, ROWS], table[:, len(by) :].T, strict=True))
-    joint = {}
-    for name in (*sums, ROWS):
-        cells = np.zeros(math.prod(shape), np.int64)
-        np.add.at(cells, at, values[name])
-        joint[name] = cells.reshape(shape)
+    kind = nw.Float64 if codes.n * GRID <= EXACT else nw.Int64
+    rows = codes.frame.with_columns(*[e.alias(name) for name, e in sums.items()])
+    named = {**{name: nw.col(name) for name in sums}, **once}
+    digits, values = grouped(
+        rows, [codes.keys[place] for place in sizes], {n: e.cast(kind) for n, e in named.items()}
+    )
+    check_rows(int(values[ROWS].sum()), codes.n)
+    joint = {name: np.zeros(tuple(sizes.values()), np.int64) for name in (*sums, ROWS)}
+    for name, cells in joint.items():
+        np.add.at(cells, tuple(digits.T), values[name])
     return joint, {name: int(values[name].sum()) for name in once}
-
-
-def _cell(codes: EngineCodes, sizes: Mapping[int, int]) -> nw.Expr:
-    first, *rest = sizes
-    cell = nw.col(codes.names[first]).cast(nw.Int64)
-    for place in rest:
-        cell = cell * sizes[place] + nw.col(codes.names[place]).cast(nw.Int64)
-    return cell
 
 
 def _margin(
@@ -331,7 +318,8 @@ def _sums_in_engine(
         codes, weights = codes.beside(__w=weights), nw.col("__w")
     k, q = _steps(nw.col("__x"), layout, weights)
     codes, sums = codes.beside(__x=target), {"__k": k} if q is None else {"__k": k, "__q": q}
-    squares = {"__kk": nw.col("__k") * nw.col("__k") // HALF_STEPS}
+    # of doubles, exact up to 2^53; dividing by a power of two is, too
+    squares = {"__kk": (nw.col("__k") * nw.col("__k") * (1 / HALF_STEPS)).floor()}
     found, totals = engine_sums(codes, layout.blocks, sums, squares)
     parts = []
     for block, cells in zip(layout.blocks, found, strict=True):
@@ -445,12 +433,12 @@ class EngineRows:
         treatment: Coded | None = None,
     ) -> EngineRows:
         """Say how rows are read; nothing is read."""
-        every = _expressions(encodings, outcome, fill, treatment)
         table = prepared_for(frame, [*encodings, *([treatment] if treatment else [])])
-        coded = table.select(*[e.cast(nw.Int64).alias(name) for name, e in every.items()])
-        names = tuple(f"c{j}" for j in range(len(encodings)))
-        y = _outcome(Clipped(outcome), nw.col(_STEPS).cast(nw.Float64))
-        return cls(EngineCodes(coded, names, n), y, nw.col(_TREATED).cast(nw.Float64))
+        keys, columns = row_keys(encodings)
+        steps, treated = whole_steps_of(outcome, fill), _arm(treatment).cast(nw.Float64)
+        rows = table.select(**columns, **{_STEPS: steps, _TREATED: treated})
+        y = _outcome(Clipped(outcome), nw.col(_STEPS))
+        return cls(EngineCodes(rows, tuple(keys), n), y, nw.col(_TREATED))
 
     def rows(self, places: NDArray[np.int64] | None) -> EngineRows:
         """Return all rows; which row is where, an engine does not know."""
@@ -459,7 +447,8 @@ class EngineRows:
 
     def with_arm(self) -> EngineRows:
         """Return the rows with treatment as a further feature, the last."""
-        codes = EngineCodes(self.codes.frame, (*self.codes.names, _TREATED), self.codes.n)
+        arm = Digit(_TREATED, np.arange(2))
+        codes = EngineCodes(self.codes.frame, (*self.codes.keys, arm), self.codes.n)
         return EngineRows(codes, self.outcome, self.treated)
 
 
@@ -467,10 +456,12 @@ def _expressions(
     encodings: Sequence[Coded], outcome: Column, fill: float | None, treatment: Coded | None
 ) -> dict[str, nw.Expr]:
     """Return the codes, steps of the outcome and treatment of a prepared table; total."""
-    steps = steps_of(outcome, fill)
-    arm = nw.lit(0) if treatment is None else (treatment.expression() == 1)
     codes = {f"c{j}": e.expression() for j, e in enumerate(encodings)}
-    return {**codes, _STEPS: steps, _TREATED: arm}
+    return {**codes, _STEPS: steps_of(outcome, fill), _TREATED: _arm(treatment)}
+
+
+def _arm(treatment: Coded | None) -> nw.Expr:
+    return nw.lit(0) if treatment is None else treatment.expression() == 1
 
 
 def _outcome(grid: Clipped, steps: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,12 @@ from dprct.lazy import narwhals as nw
 from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.privacy.aggregates import CellCounts, IntegerVector
-from dprct.queries.sums import MOST_GROUPS
+from dprct.queries.sums import EXACT, MOST_GROUPS
 from dprct.records import dataclass
-from dprct.schema.tables import COMPANION, check_rows, collected
+from dprct.schema.tables import COMPANION, asking, check_rows, collected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -236,8 +237,6 @@ def _ceiling(x: Any) -> Any:
     return x.ceil().cast(nw.Float64) if isinstance(x, nw.Expr) else np.ceil(x)
 
 
-_ROWS = "__rows"
-
 _MOST_INTEGER = 1 << 62
 
 
@@ -326,95 +325,131 @@ def _words(digits: Integers, radices: Sequence[int]) -> list[Integers]:
 
 
 def _counted(frame: Table, encodings: Sequence[Coded]) -> tuple[Integers, Integers]:
-    """Return codes (m, p) and how many rows have them (m,); the same codes may come again.
+    """Return codes (m, p) and how many rows have them (m,); the same codes may come again."""
+    keys, columns = row_keys(encodings)
+    codes, found = grouped(prepared_for(frame, encodings).select(**columns), keys)
+    return codes, found[ROWS]
 
-    Rows are grouped by what tells their codes at the least cost, and only the groups are encoded:
-    by what they hold where a code is one admissible value, by a key where it is a bin.  Of legal
-    rows, groups are about as few as codes, by the schema; encoding each row costs an engine more
-    than counting it.
+
+# Rows in groups that tell their codes at the least cost, of which only the groups are encoded.
+#
+# A group is what a row holds where a code is one admissible value; elsewhere a small whole number,
+# such as the key of a bin.  The numbers of all columns are digits of one: to group by one number
+# costs an engine less than to group by several.  Of legal rows groups are about as few as codes, by
+# the schema; encoding each row costs an engine more than counting it.
+
+ROWS = "rows"
+"""Name of the number of rows among the sums of a group."""
+
+_WORD = "__word"
+
+
+@dataclass(frozen=True, eq=False)
+class Digit:
+    """A column of whole doubles from 0, each of which has one code."""
+
+    name: str
+    codes: Integers  # (size,): the code of every number
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column by whose values rows are grouped, and that of their missing codes if need be."""
+
+    encoding: Encoding  # of these columns
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        name = self.encoding.name
+        return [name, name + COMPANION] if self.encoding.missing else [name]
+
+
+Key = Digit | Value
+
+
+def row_keys(encodings: Sequence[Coded]) -> tuple[list[Key], Expressions]:
+    """Return what tells codes, and the columns for it as expressions of a prepared table."""
+    keys: list[Key] = []
+    columns: Expressions = {}
+    for j, encoding in enumerate(encodings):
+        name = f"__code{j}"
+        if isinstance(encoding, Encoding) and len(encoding.cells[0]) == 1:
+            # under a name of its own, which no column of the table has
+            own = replace(encoding, column=replace(encoding.column, name=name))
+            keys.append(value := Value(own))
+            held = (nw.col(encoding.name), nw.col(encoding.name + COMPANION))
+            columns |= dict(zip(value.names, held, strict=False))
+        else:
+            number, codes = _digit(encoding)
+            keys.append(Digit(name, codes))
+            columns[name] = number.cast(nw.Float64)
+    return keys, columns
+
+
+def _digit(encoding: Coded) -> tuple[nw.Expr, Integers]:
+    """Return a whole number of each row as an expression, and the code of every number."""
+    key = bin_key(encoding.rule) if isinstance(encoding, Encoding) else None
+    if key is None or not isinstance(encoding, Encoding):
+        return encoding.expression(), np.arange(encoding.size)
+    x, (low, high) = encoding.within(), encoding.limits
+    first, last = (int(k) for k in key.key.of(np.array([low, high])))
+    number = key.of(x) - first if first else key.of(x)
+    codes = key.codes(np.arange(first, last + 1.0))
+    for k, code in enumerate(encoding.missing):
+        is_it = nw.col(encoding.name + COMPANION) == MISSING_CODES.index(code)
+        number = nw.when(is_it).then(nw.lit(float(len(codes) + k))).otherwise(number)
+    beyond = np.arange(len(encoding.cells), encoding.size)
+    return number, np.concatenate([codes, beyond])
+
+
+def grouped(
+    rows: Table, keys: Sequence[Key], sums: Mapping[str, nw.Expr] | None = None
+) -> tuple[Integers, dict[str, Integers]]:
+    """Return codes (m, p) of groups of rows, and sums (m,) in each; codes may come again.
+
+    ``sums`` are whole numbers, of columns of ``rows``; the numbers of rows are beside them as
+    :data:`ROWS`.
     """
-    columns = [_grouping(f"__code{j}", encoding) for j, encoding in enumerate(encodings)]
-    coded = prepared_for(frame, encodings)
-    by = {name: e for column in columns for name, e in column.by(coded).items()}
-    with warnings.catch_warnings():
+    words = _words_of([key for key in keys if isinstance(key, Digit)])
+    values = [key for key in keys if isinstance(key, Value)]
+    by = {f"{_WORD}{k}": _number(word) for k, word in enumerate(words)}
+    by |= {name: nw.col(name) for value in values for name in value.names}
+    wanted, sums = [nw.len().alias(ROWS)], sums or {}
+    wanted += [nw.col(name).sum() for name in sums]
+    with warnings.catch_warnings(), asking(rows, "sums"):  # some fail when a query is made, not run
         # pandas warns of how it puts more than a hundred columns of keys together
         warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
-        groups = coded.select(**by).group_by(*by).agg(nw.len().alias(_ROWS))
-    answers = {name: e for column in columns for name, e in column.answers().items()}
-    few = collected(groups.select(**answers, **{_ROWS: nw.col(_ROWS)}))
-    return np.column_stack([column.codes(few) for column in columns]), _integers(few, _ROWS)
+        named = rows.select(**by, **sums)
+        groups = named.group_by(*by).agg(*wanted) if by else named.select(*wanted)
+        answers = [value.encoding.expression() for value in values]
+        asked = [f"{_WORD}{k}" for k in range(len(words))]
+        few = collected(groups.select(*asked, *answers, *sums, ROWS))
+    codes = {value.encoding.name: _integers(few, value.encoding.name) for value in values}
+    for name, word in zip(asked, words, strict=True):
+        found = np.unravel_index(_integers(few, name), [len(digit.codes) for digit in word])
+        codes |= {d.name: d.codes[k] for d, k in zip(word, found, strict=True)}
+    columns = [codes[key.name if isinstance(key, Digit) else key.encoding.name] for key in keys]
+    table = np.column_stack(columns) if columns else np.empty((len(few), 0), np.int64)
+    return table, {name: _integers(few, name) for name in (*sums, ROWS)}
 
 
-@dataclass(frozen=True)
-class _ByCode:
-    """Rows grouped by their codes."""
-
-    name: str
-    encoding: Coded
-
-    def by(self, frame: Table) -> Expressions:
-        """Columns by which rows are grouped."""
-        del frame
-        return {self.name: self.encoding.expression()}
-
-    def answers(self) -> Expressions:
-        """Questions asked of each group."""
-        return {self.name: nw.col(self.name)}
-
-    def codes(self, few: Frame) -> Integers:
-        """Return the codes of the groups (m,)."""
-        return _integers(few, self.name)
+def _words_of(digits: Sequence[Digit]) -> list[list[Digit]]:
+    """Return digits that make up one number each, up to 2^53."""
+    words: list[list[Digit]] = []
+    for digit in digits:
+        if not words or math.prod(len(d.codes) for d in (*words[-1], digit)) > EXACT:
+            words.append([])
+        words[-1].append(digit)
+    return words
 
 
-class _ByValue(_ByCode):
-    """Rows grouped by what they hold."""
-
-    def by(self, frame: Table) -> Expressions:
-        del frame
-        names = [column.name for column in self.encoding.columns]
-        beside = [name + COMPANION for name in names if getattr(self.encoding, "missing", ())]
-        return {name: nw.col(name) for name in (*names, *beside)}
-
-    def answers(self) -> Expressions:
-        return {self.name: self.encoding.expression()}
-
-
-@dataclass(frozen=True)
-class _ByKey:
-    """Rows grouped by the key of their bins, and by their missing codes if these are levels."""
-
-    name: str
-    encoding: Encoding
-    key: BinKey
-
-    def by(self, frame: Table) -> Expressions:
-        x = nw.col(self.encoding.name).cast(nw.Float64)
-        if frame.implementation.is_spark_like():  # whose ceil ends in int64: no NaN, nothing far
-            x = self.encoding.known()
-        beside = nw.col(self.encoding.name + COMPANION)
-        return {self.name: self.key.of(x)} | {name: beside for name in self._beside()}
-
-    def answers(self) -> Expressions:
-        return {name: nw.col(name) for name in (self.name, *self._beside())}
-
-    def codes(self, few: Frame) -> Integers:
-        keys = few[self.name].cast(nw.Float64).to_numpy()
-        found = self.key.codes(np.asarray(keys, np.float64))
-        for name in self._beside():
-            missing = _integers(few, name)
-            for k, code in enumerate(self.encoding.missing, len(self.encoding.cells)):
-                found[missing == MISSING_CODES.index(code)] = k
-        return found
-
-    def _beside(self) -> list[str]:
-        return [self.name + COMPANION] if self.encoding.missing else []
-
-
-def _grouping(name: str, encoding: Coded) -> _ByCode | _ByKey:
-    if not isinstance(encoding, Encoding) or len(encoding.cells[0]) == 1:
-        return _ByValue(name, encoding)
-    key = bin_key(encoding.rule)
-    return _ByCode(name, encoding) if key is None else _ByKey(name, encoding, key)
+def _number(word: Sequence[Digit]) -> nw.Expr:
+    first, *others = word
+    number = nw.col(first.name)
+    for digit in others:
+        number = number * float(len(digit.codes)) + nw.col(digit.name)
+    return number
 
 
 def _integers(frame: Frame, name: str) -> Integers:

@@ -108,7 +108,7 @@ def within(x: Numbers, low: float, high: float) -> Numbers:
     """
     if isinstance(x, nw.Expr):  # engines differ in how NaN and null compare, so that both are named
         known = nw.when(x.is_nan()).then(nw.lit(0.0)).otherwise(x).fill_null(0.0)
-        return known.clip(low, high)
+        return as_is_within(x, low, high, known.clip(low, high))
     return np.asarray(np.clip(np.where(np.isnan(x), 0.0, x), low, high))
 
 
