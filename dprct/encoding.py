@@ -18,7 +18,7 @@ from dprct.errors import SchemaError
 from dprct.lazy import narwhals as nw
 from dprct.missing import MISSING_CODES, tagged
 from dprct.records import dataclass
-from dprct.schema.columns import as_is_within, check_own, clipped, divided, stored
+from dprct.schema.columns import check_own, clipped, divided, stored
 from dprct.schema.facts import resolves
 from dprct.schema.tables import (
     COMPANION,
@@ -289,10 +289,6 @@ class Encoding:
         """Return the number within the bounds; what is missing or no number is at the lower."""
         return clipped(self.name, *self.limits)
 
-    def within(self) -> nw.Expr:
-        """Return the same number; of legal rows an engine is spared the clipping."""
-        return as_is_within(nw.col(self.name).cast(nw.Float64), *self.limits, self.known())
-
     @property
     def limits(self) -> tuple[float, float]:
         """The smallest and the largest number that has a code."""
@@ -352,7 +348,8 @@ def encodings(
 
 def prepared_for(frame: AnyTable, codes: Iterable[Coded]) -> AnyTable:
     """Return a frame from which the expressions of encodings can be computed."""
-    return prepared(frame, [column for code in codes for column in code.columns])
+    columns = [column for code in codes for column in code.columns]
+    return prepared(frame, [c for c in columns if c.is_text or c.missing != ()])
 
 
 def decoded(

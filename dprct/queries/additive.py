@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 # Whole numbers added in the cells of crossed codes, in an engine that keeps the rows.
 
+
 @dataclass(frozen=True, eq=False)
 class EngineCodes:
     """What tells the codes of features in a table that stays in its engine; confidential."""
@@ -132,9 +133,13 @@ def _joint(
         rows, [codes.keys[place] for place in sizes], {n: e.cast(kind) for n, e in named.items()}
     )
     check_rows(int(values[ROWS].sum()), codes.n)
-    joint = {name: np.zeros(tuple(sizes.values()), np.int64) for name in (*sums, ROWS)}
-    for name, cells in joint.items():
-        np.add.at(cells, tuple(digits.T), values[name])
+    shape = tuple(sizes.values())
+    at = np.ravel_multi_index(tuple(digits.T), shape) if shape else np.zeros(len(digits), np.int64)
+    joint = {}
+    for name in (*sums, ROWS):
+        cells = np.zeros(math.prod(shape), np.int64)
+        np.add.at(cells, at, values[name])
+        joint[name] = cells.reshape(shape)
     return joint, {name: int(values[name].sum()) for name in once}
 
 

@@ -107,8 +107,9 @@ def within(x: Numbers, low: float, high: float) -> Numbers:
     [0.0, 2.0, -2.0]
     """
     if isinstance(x, nw.Expr):  # engines differ in how NaN and null compare, so that both are named
-        known = nw.when(x.is_nan()).then(nw.lit(0.0)).otherwise(x).fill_null(0.0)
-        return as_is_within(x, low, high, known.clip(low, high))
+        above = nw.when((x > high) & ~x.is_nan()).then(nw.lit(high)).otherwise(nw.lit(0.0))
+        beyond = nw.when((x < low) & ~x.is_nan()).then(nw.lit(low)).otherwise(above)
+        return as_is_within(x, low, high, beyond)
     return np.asarray(np.clip(np.where(np.isnan(x), 0.0, x), low, high))
 
 
@@ -188,9 +189,7 @@ class Clipped:
         assert self.column.bounds is not None
         low, high = map(float, self.column.bounds)
         name = self.column.name
-        y = nw.col(name).cast(nw.Float64)
-        if clip:
-            y = as_is_within(y, low, high, clipped(name, low, high))
+        y = clipped(name, low, high) if clip else nw.col(name).cast(nw.Float64)
         above = y - low if low else y
         return (divided(above, self.step) + 0.5).floor().cast(nw.Float64)
 

@@ -598,8 +598,8 @@ def clipped(name: str, low: float, high: float) -> nw.Expr:
     Engines differ in how a NaN compares, so that it is named.
     """
     x = nw.col(name).cast(nw.Float64)
-    known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
-    return known.clip(low, high)
+    above = nw.when((x > high) & ~x.is_nan()).then(nw.lit(high)).otherwise(nw.lit(low))
+    return as_is_within(x, low, high, above)
 
 
 def as_is_within(x: nw.Expr, low: float, high: float, otherwise: nw.Expr) -> nw.Expr:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from dprct import (
+    CATE,
     Accountant,
     Calibrated,
     Marginals,
@@ -33,7 +34,8 @@ SCHEMA = Schema((
     Column("t", "byte", levels=(0.0, 1.0), missing=(), fate="public"),
 ))  # fmt: skip
 WITH_OUTCOME = Schema((replace(SCHEMA.column("x"), role="outcome"), SCHEMA.column("t")))
-ROWS = pl.DataFrame({"x": [k / 599 for k in range(600)], "t": [0, 1] * 300})
+WITH_AGE = Schema((*SCHEMA.columns, Column("age", bounds=(0.0, 1.0), missing=(), bins=3)))
+ROWS = pl.DataFrame({"age": [0.5] * 600, "x": [k / 599 for k in range(600)], "t": [0, 1] * 300})
 OTHER_ARMS = ROWS.with_columns(t=pl.Series([0, 1, 1] * 200))
 PURE = {"epsilon": 1}
 
@@ -63,10 +65,17 @@ MODELS: dict[str, tuple[Callable[[Any], Any], dict[str, float]]] = {
     "PrivateAdditive": (
         lambda rows: PrivateAdditive(rows, SCHEMA, outcome="x", features=["t"]), PURE,
     ),
+    "CATE": (
+        lambda rows: CATE(
+            rows, WITH_AGE, outcome="x", features=["age"], treatment="t", propensity=0.5
+        ),
+        PURE,
+    ),
 }  # fmt: skip
 PUBLIC_ARMS = ["PrivateATE", "PrivateMoments"]
 BEFORE_THE_CHARGE = [
     "PrivateATE", "PrivateATE, joint", "PrivateMoments", "MVHistogram", "Marginals",
+    "PrivateAdditive", "CATE",
 ]  # fmt: skip
 
 

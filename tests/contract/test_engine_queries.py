@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 PARTS = frozenset(
     {"Coordinates.coded", "ResidualRows.of", "added", "answered", "by_cell", "compact"}
-    | {"engine_sums", "square_sums", "Predictor.steps", "predictor_steps", "rows_in_ball"}
+    | {
+        "engine_sums",
+        "grouped",
+        "square_sums",
+        "Predictor.steps",
+        "predictor_steps",
+        "rows_in_ball",
+    }
     | {"series_steps", "units_of"}
 )
 """Parts of the queries that have a case, by their names."""

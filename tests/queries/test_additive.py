@@ -28,6 +28,7 @@ from dprct.queries.additive import (
     feature_codes,
     residual_ratio,
 )
+from dprct.queries.counts import Digit
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager, table
 
@@ -69,7 +70,8 @@ def opened(layout: AdditiveLayout, codes: Any, target: Any, weights: Any) -> Any
 
 def opened_in_engine(layout: AdditiveLayout, codes: Any, target: Any, weights: Any) -> Any:
     frame = pl.DataFrame({"a": codes[0], "b": codes[1], "x": target, "w": weights}).lazy()
-    there = EngineCodes(nw.from_native(frame), ("a", "b"), len(target))
+    keys = Digit("a", np.arange(2)), Digit("b", np.arange(3))
+    there = EngineCodes(nw.from_native(frame), keys, len(target))
     weighted = nw.col("w") if layout.weighted else None
     sealed = additive_sums(there, nw.col("x"), layout, weighted)
     assert (sealed.l1, sealed.l2_squared) == (layout.l1, layout.l2_squared)

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from dprct.queries import additive as module
-from dprct.queries.additive import ROWS, Block, EngineCodes, engine_sums, shared
+from dprct.queries.additive import Block, EngineCodes, engine_sums, shared
+from dprct.queries.counts import ROWS, Digit
 from dprct.schema.tables import table
 
 if TYPE_CHECKING:
@@ -32,10 +33,14 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 }
 
 
+def digits(*sizes: int) -> tuple[Digit, ...]:
+    return tuple(Digit(f"c{j}", np.arange(size)) for j, size in enumerate(sizes))
+
+
 def codes_in(engine: str) -> EngineCodes:
     frame = pl.DataFrame({**{f"c{j}": c for j, c in enumerate(CODES)}, "k": K})
     lazy: Any = table(ENGINES[engine](frame.sample(fraction=1, shuffle=True, seed=2)))
-    return EngineCodes(lazy, tuple(f"c{j}" for j in range(len(SIZES))), N)
+    return EngineCodes(lazy, digits(*SIZES), N)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -68,7 +73,7 @@ def test_a_block_larger_than_the_limit_has_a_pass_of_its_own() -> None:
 
 def test_cells_without_rows_are_zero() -> None:
     codes = EngineCodes(
-        nw.from_native(pl.DataFrame({"c0": [2, 2], "k": [5, 6]}).lazy()), ("c0",), 2
+        nw.from_native(pl.DataFrame({"c0": [2, 2], "k": [5, 6]}).lazy()), digits(4), 2
     )
     found, totals = engine_sums(codes, [Block((0,), (4,))], {"k": nw.col("k")}, {})
     assert (found[0]["k"].tolist(), totals) == ([0, 0, 11, 0], {})

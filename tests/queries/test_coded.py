@@ -9,6 +9,8 @@ import pytest
 
 from dprct.encoding import encodings
 from dprct.queries.additive import CodedRows, CompactRows, EngineRows
+from dprct.queries.counts import ROWS as N
+from dprct.queries.counts import grouped
 from dprct.schema import Column, Schema
 from dprct.schema.tables import collected, eager, table
 
@@ -59,10 +61,14 @@ def test_rows_that_stay_are_those_in_memory(engine: str) -> None:
     frame: Any = table(ENGINES[engine]())
     there = EngineRows.of(frame, len(ROWS), *READ).with_arm()
     assert there.rows(None) is there
-    names = there.codes.names
-    found = collected(there.codes.frame.select(*names, y=there.outcome, treated=there.treated))
     expected = CodedRows.of(eager(ROWS), *READ).with_arm()
-    assert sorted(found.rows()) == tuples(expected)
+    numbers = collected(there.codes.frame.select(y=there.outcome, treated=there.treated)).rows()
+    pairs = zip(expected.outcome.tolist(), expected.treated.tolist(), strict=True)
+    assert sorted(numbers) == sorted(pairs)
+    codes, sums = grouped(there.codes.frame, there.codes.keys)
+    found = [row for row, n in zip(codes.tolist(), sums[N].tolist(), strict=True)
+             for _ in range(n)]  # fmt: skip
+    assert sorted(found) == sorted(np.column_stack(expected.codes).tolist())
 
 
 def test_some_rows_by_their_places() -> None:

@@ -15,13 +15,13 @@ from dprct.estimate.additive.release import (
     AdditiveSums,
     Cells,
     allocation_of,
+    asked_sums,
     average_noise,
     check_neighbors,
     guarantee_of,
     layout_of,
     noise_warnings,
     planned_noise,
-    released_sums,
 )
 from dprct.estimate.additive.results import AdditiveResults
 from dprct.estimate.additive.terms import distinct_pairs, terms_of
@@ -309,7 +309,7 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         check_not_named(options, ("outcome", "features"))
         return cls(data, schema, **{**named, **options})
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> AdditiveSums:
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], AdditiveSums]:
         bought, frame = as_additive(allocation), self._table.frame
         target, encoded = self.spec.target(self.facts), self.spec.terms(self.facts).encodings
         read = (encoded, target.column, target.fill)
@@ -319,7 +319,10 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         else:
             rows = CodedRows.of(frame, *read)
         values: Any = rows.outcome - target.middle
-        return released_sums(rows.codes, values, *bought.last, noise)
+        return asked_sums(rows.codes, values, *bought.last)
+
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> AdditiveSums:
+        return self._asked(allocation)(noise)
 
     def _read(self, drawn: AdditiveSums, paid: Paid) -> AdditiveResults:
         terms, target = self.spec.terms(self.facts), self.spec.target(self.facts)

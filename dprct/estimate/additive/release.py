@@ -19,12 +19,13 @@ from dprct.records import dataclass
 from dprct.results.plan import PlannedNumber, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from dprct.estimate.additive.terms import Terms
     from dprct.model import Facts
+    from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.additive import Block, Codes
@@ -207,7 +208,25 @@ def released_sums(
     weights: Numbers | None = None,
 ) -> AdditiveSums:
     """Draw the release; the caller has charged the mechanism."""
+    return asked_sums(codes, target, layout, mechanism, weights)(noise)
+
+
+def asked_sums(
+    codes: Sequence[Codes] | EngineCodes,
+    target: Numbers,
+    layout: AdditiveLayout,
+    mechanism: Mechanism,
+    weights: Numbers | None = None,
+) -> Callable[[NoiseSource], AdditiveSums]:
+    """Ask for the sums, and return the draw of their release; sums stay sealed until it."""
     sealed = additive_sums(codes, target, layout, weights)
+    n = codes.n if isinstance(codes, EngineCodes) else len(codes[0])
+    return lambda noise: _drawn(sealed, n, layout, mechanism, noise)
+
+
+def _drawn(
+    sealed: IntegerVector, n: int, layout: AdditiveLayout, mechanism: Mechanism, noise: NoiseSource
+) -> AdditiveSums:
     units = mechanism.release(sealed, noise).units.astype(np.float64)
     step, cells, at = float(layout.step), [], 0
     for block in layout.blocks:
@@ -221,7 +240,7 @@ def released_sums(
     return AdditiveSums(
         tuple(cells),
         float(units[at]) * step * layout.clip,
-        codes.n if isinstance(codes, EngineCodes) else len(codes[0]),
+        n,
         layout.clip,
         sd_sum,
         sd_count,

@@ -36,6 +36,7 @@ from dprct.estimate.cate.release import (
     Learner,
     LearnerForm,
     PropensityModel,
+    asked_effect,
     released,
     shares_of,
     sizes_of,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget, Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.schema import Schema
+    from dprct.schema import Column, Schema
 
 
 Released = AdditiveSums | TreatmentSums
@@ -346,14 +347,22 @@ class CATE(Model[CATESpec, Facts, dict[str, Released], CATEResults]):
         check_not_named(options, ("outcome", "features"))
         return cls(data, schema, **{**CATESpec.of_formula(formula), **options})
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, Released]:
-        bought, frame = as_additive(allocation), self._table.frame
-        form, target = self.spec.form(self.facts), self.spec.target(self.facts)
+    def _read_as(self, form: LearnerForm) -> tuple[Sequence[Coded], Column, float | None, Coded]:
+        target = self.spec.target(self.facts)
         treatment = treatment_code(self.schema, self.spec.treatment)
-        read = (form.terms.encodings, target.column, target.fill, treatment)
-        if form.one_step and isinstance(frame, nw.LazyFrame):
-            return released(form, bought, EngineRows.of(frame, self.n, *read), noise)
-        rows = CompactRows.of(frame, *read)
+        return form.terms.encodings, target.column, target.fill, treatment
+
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], dict[str, Released]]:
+        form, frame = self.spec.form(self.facts), self._table.frame
+        if not (form.one_step and isinstance(frame, nw.LazyFrame)):
+            return super()._asked(allocation)
+        rows = EngineRows.of(frame, self.n, *self._read_as(form)).with_arm()
+        effect = asked_effect(form, as_additive(allocation), rows, {})
+        return lambda noise: {EFFECT: effect(noise)}
+
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, Released]:
+        bought, form = as_additive(allocation), self.spec.form(self.facts)
+        rows = CompactRows.of(self._table.frame, *self._read_as(form))
         check_rows(len(rows), self.n)
         if noise.simulation and not form.one_step:
             rows = rows.in_canonical_order()  # with a seed, the same people in every part

@@ -19,6 +19,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import AdditiveFit
 from dprct.estimate.additive.release import (
     allocation_of,
+    asked_sums,
     average_noise,
     layout_of,
     noise_of,
@@ -47,6 +48,7 @@ from dprct.queries.treatment_moments import TreatmentMoments
 from dprct.records import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
     from typing import NoReturn
 
@@ -283,13 +285,10 @@ class LearnerForm:
 def released(
     form: LearnerForm,
     allocation: AdditiveAllocation,
-    rows: CodedRows | CompactRows | EngineRows,
+    rows: CodedRows | CompactRows,
     noise: NoiseSource,
 ) -> dict[str, AdditiveSums | TreatmentSums]:
     """Draw everything, the effect last; the caller has charged the whole."""
-    if isinstance(rows, EngineRows):
-        assert form.one_step
-        return {EFFECT: _effect(form, rows.with_arm(), {}, allocation, noise)}
     found: dict[str, AdditiveSums | TreatmentSums] = {}
     for name, places in partition(form.sizes, noise).items():
         part = rows.rows(places).with_arm()
@@ -307,21 +306,23 @@ def released(
             found |= {arm: both.of_arm(k) for arm, k in arms.items()} or {OUTCOME: both}
         else:
             at = {nuisance: fit.at(part.codes) for nuisance, fit in form.fits(found).items()}
-            found[name] = _effect(form, part, at, allocation, noise)
+            found[name] = asked_effect(form, allocation, part, at)(noise)
     return found
 
 
-def _effect(
+def asked_effect(
     form: LearnerForm,
+    allocation: AdditiveAllocation,
     part: Part,
     nuisances: Mapping[str, Array],
-    allocation: AdditiveAllocation,
-    noise: NoiseSource,
-) -> AdditiveSums:
-    """Return the sums of the last stage; ``nuisances`` are those at the rows of the part."""
+) -> Callable[[NoiseSource], AdditiveSums]:
+    """Ask for the sums of the last stage, and return their draw.
+
+    The part has its arm as the last feature; ``nuisances`` are those at its rows.
+    """
     release = allocation.last
     if form.learner in ONE_RELEASE:
-        return released_sums(part.codes, part.outcome - form.middle, *release, noise)
+        return asked_sums(part.codes, part.outcome - form.middle, *release)
 
     def at(name: str, low: float, high: float, default: float) -> Any:
         """Return a nuisance at the rows, within public bounds; else a public constant."""
@@ -335,11 +336,11 @@ def _effect(
         control = at(UNTREATED, *form.bounds, form.middle)
         treated = at(TREATED, *form.bounds, form.middle)
         target = doubly_robust(part, control, treated, e)
-        return released_sums(part.codes, target, *release, noise)
+        return asked_sums(part.codes, target, *release)
     ratio, squares = residual_ratio(part, at(OUTCOME, *form.bounds, form.middle), e)
     weights = over(squares, form.largest_weight)
     target = within(ratio, -form.clip, form.clip) * weights
-    return released_sums(part.codes, target, *release, noise, weights)
+    return asked_sums(part.codes, target, *release, weights)
 
 
 @dataclass(frozen=True, eq=False)

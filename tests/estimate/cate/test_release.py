@@ -13,7 +13,7 @@ from dprct.estimate.additive.terms import terms_of
 from dprct.estimate.cate.release import (
     ConstantEffect,
     LearnerForm,
-    _effect,
+    asked_effect,
     partition,
     released,
     shares_of,
@@ -89,7 +89,7 @@ def test_nuisances_are_kept_within_public_bounds(schema, learner, names):
     def average(propensity, outcome):
         values = {"propensity": propensity, **dict.fromkeys(names, outcome)}
         at = {name: np.resize(np.array(value), n) for name, value in values.items()}
-        sums = _effect(form, part, at, allocation, source(3))
+        sums = asked_effect(form, allocation, part, at)(source(3))
         return form.fits({"effect": sums})["effect"].average
 
     beyond, kept = average([0.0, 1.0, -7.0], [-1e6, 1e6]), average([0.1, 0.9, 0.1], [-4.0, 4.0])
