@@ -18,7 +18,7 @@ from dprct.errors import SchemaError
 from dprct.lazy import narwhals as nw
 from dprct.missing import MISSING_CODES, tagged
 from dprct.records import dataclass
-from dprct.schema.columns import check_own, clipped, divided, stored
+from dprct.schema.columns import check_own, clipped, clipped_if_beyond, divided, stored
 from dprct.schema.facts import resolves
 from dprct.schema.tables import (
     COMPANION,
@@ -288,6 +288,10 @@ class Encoding:
     def known(self) -> nw.Expr:
         """Return the number within the bounds; what is missing or no number is at the lower."""
         return clipped(self.name, *self.limits)
+
+    def within(self) -> nw.Expr:
+        """Return the same number, at less cost to an engine."""
+        return clipped_if_beyond(self.name, *self.limits)
 
     @property
     def limits(self) -> tuple[float, float]:

@@ -392,7 +392,7 @@ def _digit(encoding: Coded) -> tuple[nw.Expr, Integers]:
     key = bin_key(encoding.rule) if isinstance(encoding, Encoding) else None
     if key is None or not isinstance(encoding, Encoding):
         return encoding.expression(), np.arange(encoding.size)
-    x, (low, high) = encoding.known(), encoding.limits
+    x, (low, high) = encoding.within(), encoding.limits
     first, last = (int(k) for k in key.key.of(np.array([low, high])))
     number = key.of(x) - first if first else key.of(x)
     codes = key.codes(np.arange(first, last + 1.0))

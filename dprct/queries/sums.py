@@ -14,7 +14,7 @@ from dprct.lazy import narwhals as nw
 from dprct.privacy.aggregates import IntegerTable, IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
 from dprct.records import dataclass
-from dprct.schema.columns import as_is_within, check_own, clipped, divided
+from dprct.schema.columns import as_is_within, check_own, clipped_if_beyond, divided
 from dprct.schema.facts import EXTREMES
 from dprct.schema.tables import NumPyTable, asking, collected, row_count
 
@@ -189,7 +189,7 @@ class Clipped:
         assert self.column.bounds is not None
         low, high = map(float, self.column.bounds)
         name = self.column.name
-        y = clipped(name, low, high) if clip else nw.col(name).cast(nw.Float64)
+        y = clipped_if_beyond(name, low, high) if clip else nw.col(name).cast(nw.Float64)
         above = y - low if low else y
         return (divided(above, self.step) + 0.5).floor().cast(nw.Float64)
 
