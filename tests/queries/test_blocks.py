@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -8,9 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dprct.errors import EngineError
 from dprct.queries import additive as module
 from dprct.queries.additive import Block, EngineCodes, engine_sums, shared
-from dprct.queries.counts import ROWS, Digit
+from dprct.queries.counts import ROWS, Digit, grouped
 from dprct.schema.tables import table
 
 if TYPE_CHECKING:
@@ -83,3 +85,37 @@ def test_columns_beside_the_codes_are_named() -> None:
     codes = codes_in("Polars").beside(double=nw.col("k") * 2)
     found, _ = engine_sums(codes, BLOCKS[:1], {"s": nw.col("double")}, {})
     assert found[0]["s"].tolist() == [2 * int(K.sum())]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_more_digits_than_a_double_holds_are_several_numbers(engine: str) -> None:
+    rng = np.random.default_rng(6)
+    columns = rng.integers(0, 1000, (N, 7))  # 10^21 cells
+    frame = pl.DataFrame({f"c{j}": column for j, column in enumerate(columns.T)})
+    twice: Any = table(ENGINES[engine](pl.concat([frame, frame])))
+    codes, found = grouped(twice, digits(*[1000] * 7))
+    assert sorted(codes.tolist()) == sorted(columns.tolist())
+    assert set(found[ROWS].tolist()) == {2}
+
+
+def test_sums_that_doubles_may_not_hold_are_added_as_integers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds: list[Any] = []
+
+    def noted(rows: Any, keys: Any, sums: Any) -> Any:
+        kinds.append(rows.select(**sums).collect_schema()["k"])
+        return grouped(rows, keys, sums)
+
+    monkeypatch.setattr(module, "grouped", noted)
+    for most in (N << 20, (N << 20) - 1):
+        monkeypatch.setattr(module, "EXACT", most)
+        found, _ = engine_sums(codes_in("DuckDB"), BLOCKS[:1], {"k": nw.col("k")}, {})
+        assert found[0]["k"].tolist() == [K.sum()]
+    assert kinds == [nw.Float64, nw.Int64]
+
+
+def test_another_number_of_rows_than_at_the_door_is_refused() -> None:
+    codes = replace(codes_in("DuckDB"), n=N + 1)
+    with pytest.raises(EngineError, match="had 401 rows when the model was made"):
+        engine_sums(codes, BLOCKS[:1], {"k": nw.col("k")}, {})
