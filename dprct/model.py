@@ -15,7 +15,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from itertools import chain
 from typing import (
     TYPE_CHECKING,
@@ -541,7 +541,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         """
         allocation = self._affordable(Budget.asked(epsilon, delta), accept_large_delta)
         claimed = self._claimed(allocation)
-        with saying(f"planning {type(self).__name__}"):
+        with saying("planning"):
             planned = self._planned(allocation)
         return completed(planned, allocation, claimed, self.n, self.schema)
 
@@ -583,7 +583,9 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
     def _planned(self, allocation: Allocation) -> Plan:
         """Return the plan of what a budget buys, made once."""
         if self._plan is None or self._plan[0] is not allocation:
-            self._plan = allocation, self.spec.plan(self.facts, allocation)
+            promised = self._claimed(allocation) is not None
+            plan = replace(self.spec.plan(self.facts, allocation), priced=promised)
+            self._plan = allocation, plan
         return self._plan[1]
 
     def fit(
@@ -630,7 +632,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         plan.check(confirm=confirm)
         for warning in plan.warnings if self.warns else ():
             warnings.warn(warning, DprctWarning, stacklevel=2)
-        with saying(f"fitting {type(self).__name__}"):
+        with saying("fitting"):
             return self._spent(allocation, plan, accountant, rng)
 
     def _spent(
@@ -828,7 +830,7 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
         for name in needed:
             if name not in options:
                 raise ParameterError(f"{kind_of(self)} needs ``{name}=``; give it")
-        with saying(f"reading and checking the data of {type(self).__name__}"):
+        with saying("reading and checking the data"):
             constructor(self, *args, **options)
 
     return checked

@@ -16,6 +16,7 @@ from dprct.assignment.clusters import ClusterFacts, own
 from dprct.assignment.groups import (
     Design,
     Groups,
+    Level,
     Units,
     checked_names,
     counted,
@@ -23,6 +24,7 @@ from dprct.assignment.groups import (
     has_missing,
     independent,
     indicators,
+    level_text,
     levels,
     listed,
     quoted,
@@ -255,7 +257,7 @@ class Allotted(Design):
 
     def describe(self) -> str:
         """Say the design in one sentence."""
-        names = [repr(n) if isinstance(n, str) else f"{n:g}" for n in self.groups.names]
+        names = _named(self.groups.names)
         shares = self._share_text(names)
         where = f" of column {self.arm!r}" if self.arm else ""
         return f"{self._rule()}, groups{where}: {shares}."
@@ -352,10 +354,15 @@ def _whole_numbers(counts: Sequence[float] | float, arms: int) -> tuple[int, ...
     return tuple(int(count) for count in row)
 
 
-def _counted(groups: Sequence[object]) -> str:
+def _counted(groups: Sequence[Level]) -> str:
     if len(groups) == 1:
-        return f"group {quoted(groups)} does not have its share"
-    return f"groups {quoted(groups)} do not have their shares"
+        return f"group {_named(groups)[0]} does not have its share"
+    return f"groups {', '.join(_named(groups))} do not have their shares"
+
+
+def _named(groups: Sequence[Level]) -> list[str]:
+    """Names of groups: text in quotes, codes as they are."""
+    return [repr(name) if isinstance(name, str) else level_text(name) for name in groups]
 
 
 _UNLIKELY = 1e-9

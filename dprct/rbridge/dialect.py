@@ -24,6 +24,7 @@ FUNCTIONS = {
     "Accountant.open": "accountant",
     "Moments.load": "read_moments",
     "Regression": "regression",
+    "glm": "private_glm",
     "read": "read_dta",
     "Schema": "schema",
     "Schema.from_dta": "schema",

@@ -336,16 +336,17 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
     place = path_of(given) if given is not None else ledger_path(path, needed.dataset_id)
     if given is None and not place.exists():
         return (
-            f"the ledger {place.name} stays with the confidential data and was not checked: the "
-            f"file needs {needed}; ask those who keep the data, or give the ledger (dprct verify "
-            "--ledger)",
+            f"the ledger stays with the confidential data and was not checked, for no {place.name} "
+            f"is beside the file, which needs {needed}; ask those who keep the data, or give the "
+            "ledger too",
             None,
         )
     try:
         found = Accountant.load(place, dataset_id=needed.dataset_id)
         lost = lacking(found, needed)
     except LedgerError as error:
-        return f"THE LEDGER CANNOT BE USED ({error}): the file needs {needed}", False
+        why = str(error).partition(";")[0]
+        return f"THE LEDGER CANNOT BE USED ({why}): the file needs {needed}", False
     if lost:
         return f"THE LEDGER {place.name} LACKS {', '.join(lost)}: the file needs {needed}", False
     return f"the ledger {place.name} has what paid for the file: {needed}", True
@@ -495,7 +496,7 @@ def _certificate(path: Path, given: str | Path | None) -> tuple[Path, Certificat
                 "shell, which checks whole packages"
             ) from None
         others = sorted(found.name for found in path.parent.glob("*.certificate.json"))
-        hint = f"; there is {', '.join(others)}: give it with --certificate" if others else ""
+        hint = f"; there is {', '.join(others)}: give it as the certificate" if others else ""
         raise FileError(f"there is no certificate {place.name!r}{hint}") from None
     except OSError as error:
         raise file_error(error, place, "read") from None

@@ -517,7 +517,7 @@ def completed(
     draws = (number for draw in planned_draws(allocation) for number in draw.numbers())
     more = plan.also(draws, warnings=schema.warned)
     said = "" if claimed is None else caution(claimed, n)
-    return replace(plan, made=more.contents, caution=said, priced=claimed is not None)
+    return replace(plan, made=more.contents, caution=said)
 
 
 def _lines(numbers: Iterable[PlannedNumber]) -> dict[str, str]:

@@ -284,6 +284,17 @@ def written(tree: ast.AST) -> str:
     return ast.unparse(_Renamed(odd).visit(copy.deepcopy(tree)) if odd else tree)
 
 
+def under_names(text: str, names: Mapping[str, str]) -> str:
+    """Text of an expression with other names for some of its columns.
+
+    Examples
+    --------
+    >>> under_names("inc.total > 0", {"inc.total": "inc_total"})
+    'inc_total > 0'
+    """
+    return written(_Renamed(names).visit(tree_of(text)))
+
+
 class _Renamed(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names

@@ -268,7 +268,7 @@ def _number(value: object, column: Column, fact: str) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise SchemaError(f"column {column.name!r}: {fact} must be finite; got {number}")
+        raise SchemaError(f"column {column.name!r}: {fact} must be finite; got ``{number}``")
     return number + 0.0  # no negative zero: it would be another fact than zero
 
 
@@ -403,12 +403,14 @@ def _whole(value: object) -> int | None:
 
 def _length(value: object) -> str:
     kind = f"``{type(value).__name__}``"
-    return f"a {kind} of {len(value)}" if isinstance(value, (tuple, list)) else kind
+    return f"{kind} of length {len(value)}" if isinstance(value, (tuple, list)) else kind
 
 
 def _flag(value: object, column: Column, fact: str) -> bool:
     if not isinstance(value, bool):
-        raise SchemaError(f"column {column.name!r}: ``{fact}={given(value)}``; give true or false")
+        raise SchemaError(
+            f"column {column.name!r}: ``{fact}={given(value)}``; give ``True`` or ``False``"
+        )
     return value
 
 

@@ -98,8 +98,8 @@ class Approval:
         if "".join(approved.split()).lower() != self.sha256:
             raise ConfirmationError(
                 f"the study is not the one that was approved: its hash is {self.sha256}, approved "
-                f"was {shown(approved)}; have it approved again (dprct plan --html), or take the "
-                "approved study file"
+                f"was {shown(approved)}; have its plan approved again, or take the approved "
+                "study file"
             )
 
 

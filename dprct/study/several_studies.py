@@ -97,7 +97,7 @@ def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[
             if hashes and offer.sha256 not in hashes:
                 raise ConfirmationError(
                     f"the study is not one that was approved: its hash is {offer.sha256}; have it "
-                    "approved (dprct plan), and give a hash for each data set"
+                    "approved, and give the hash of the plan of each data set"
                 )
             if problems := unaffordable(study):
                 raise StudyError("; ".join(problems))

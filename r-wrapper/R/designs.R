@@ -119,12 +119,15 @@ design_custom <- function(procedure, columns, levels = NULL, control = TRUE,
 # Python checks the design now, and is handed the same specification again where it is used.
 new_design <- function(kind, ..., .call = sys.call(-1L)) {
   spec <- list(kind = kind, options = Filter(Negate(is.null), list(...)))
+  check_no_rows(spec$options[names(spec$options) %in% design_names], call = .call)
   found <- dprct_call("design_describe", spec = spec, .call = .call)
   structure(
     list(spec = spec, columns = found$columns, text = found$text),
     class = c(paste0("dprct_", tolower(kind)), "dprct_design")
   )
 }
+
+design_names <- c("arms", "arm", "block", "cluster", "columns", "levels", "uses")
 
 spec_of_design <- function(x) {
   if (is.null(x)) {

@@ -268,7 +268,10 @@ confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
   tolerate(...)
   check_level(level)
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
-  found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
+  found <- if (identical(level, 0.95)) usual_interval(object)
+  if (is.null(found)) {
+    found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
+  }
   rownames(found) <- names(object$coefficients)
   colnames(found) <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
   if (missing(parm)) found else found[parm, , drop = FALSE]
@@ -334,6 +337,12 @@ predict.dprct_ols <- function(object, newdata, se.fit = FALSE,
 #' @export
 predict.dprct_private <- function(object, newdata, ...) {
   tolerate(...)
+  if (identical(as.character(object$call[[1L]]), "private_glm")) {
+    refuse("parameter", paste(
+      "fitted probabilities and counts are not offered; exp(coef(x)) are odds or rate ratios, and",
+      "private_glm(margins = ) gives a regressor's average effect"
+    ))
+  }
   refuse("parameter", paste(
     "only the coefficients of treatment were released, so that no row can be predicted; ols() of",
     "released moments predicts where it is no declared regression"

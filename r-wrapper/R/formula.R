@@ -93,6 +93,11 @@ check_functions <- function(term, call) {
     return(invisible())
   }
   head <- paste(deparse(term[[1L]]), collapse = "")
+  if (head %in% c("$", "[[", "[", "@", "::")) {
+    refuse("formula", sprintf(
+      "'%s' in a formula is not offered; name columns of the data, as in y ~ treat", head
+    ), call)
+  }
   if (grepl("[[:alpha:]]", head) && !head %in% c(operators, offered)) {
     refuse("formula", sprintf(
       "%s() in a formula is not offered; make its column in the data first; allowed: %s",

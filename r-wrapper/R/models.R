@@ -437,6 +437,7 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   frame <- frame_of(data, schema)
   options <- Filter(Negate(is.null), list(...))
   check_named(options)
+  check_no_rows(Filter(function(x) is.character(x) || is.factor(x), options), nrow(frame), .call)
   formula_read <- if (!is.null(formula)) formula_text(formula, frame)
   by_level <- if (method == "PrivateATE") factor_arms(c(options$treatment, right_names(formula)), frame, options)
   if (length(by_level)) {
@@ -448,7 +449,10 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   if (!is.null(options$assignment)) options$assignment <- spec_of_design(options$assignment)
   if (reads_by_name(method, options)) {
     spelled <- text_names(unlist(options[c("columns", "formulas")], use.names = FALSE))
-    frame <- frame_of(data, schema, used = c(named_in(formula_read, options), spelled))
+    # with a name that is none of its columns the whole table crosses, among whose names is the one meant
+    if (all(regressed(c(formula_read, options$formulas)) %in% names(frame))) {
+      frame <- frame_of(data, schema, used = c(named_in(formula_read, options), spelled))
+    }
   }
   found <- dprct_call("model",
     method = method, formula = formula_read, data = frame, options = options, .call = .call
@@ -456,6 +460,23 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   found$call <- plain_call(.call)
   found$variables <- variables_of(frame, formula)
   found
+}
+
+# A column itself in the place of its name: it is refused here, for its values may stand in no message.
+check_no_rows <- function(given, rows = 0L, call = user_call()) {
+  for (name in names(given)) {
+    x <- given[[name]]
+    if (length(x) > 1L && is.atomic(x) && (anyDuplicated(x) || anyNA(x) || length(x) == rows)) {
+      refuse("parameter", sprintf("%s is a vector of values; give names, each once", name), call)
+    }
+  }
+}
+
+# The columns in formulas and conditions, as text; none of those that R does not read.
+regressed <- function(formulas) {
+  read <- function(text) tryCatch(all.vars(str2lang(text)), error = function(e) NULL)
+  of_one <- function(x) if (is.list(x)) c(read(x$formula), if (is.character(x$where)) read(x$where)) else read(x)
+  unlist(lapply(formulas, of_one))
 }
 
 # Whether a method reads only the columns that its call names: an estimate does. A file is made of
@@ -516,6 +537,11 @@ factor_arms <- function(names, data, options) {
   }
   asked$arms <- codes(asked$arms)
   options$assignment$spec$options <- asked
+  if (is.character(options$control) && !all(options$control %in% levels)) {
+    refuse("parameter", sprintf(
+      "control = '%s' is no level of '%s'; give one of: %s", options$control[1L], name, paste(levels, collapse = ", ")
+    ), sys.call(-2L))
+  }
   options$control <- if (is.null(options$control)) 1 else codes(options$control)
   list(name = name, options = options)
 }
@@ -562,12 +588,16 @@ print.dprct_model <- function(x, ...) {
 #' @param confirm `TRUE` to release although the plan refuses.
 #' @param accept_large_delta `TRUE` to allow a `delta` above 1/n, at which the whole rows of some
 #'   people may be published; plan and certificate then begin with it.
+#' @param resume An entry of the accountant, given alone with it, to read again what it paid for: nothing is
+#'   charged or drawn, but the rows of a file. The `path` of the accountant keeps it, and the model is made again as it was.
 #' @param ... Not used.
 #' @return `plan()`: a `dprct_plan` with `epsilon`, `delta`, `facts`, `consequences`, `warnings`
 #'   and `refusal`, and `numbers`, which `as.data.frame()` and `tibble::as_tibble()` return: one row
 #'   per planned number, with `quantity`, `value`, `unit`, `why`, `regression`, `outcome` and
 #'   `term`. `fit()`: for a release a `dprct_release`, whose data frame is
-#'   [protected()]; for an estimate a `dprct_estimate` (see [tidiers] and [coef()]).
+#'   [protected()]; for an estimate a `dprct_estimate` (see [tidiers] and [coef()]). A release and released
+#'   moments are whole after [saveRDS()]; of another estimate the numbers and their 95% intervals are
+#'   kept; other levels, [predict()] and [effects()] are there again by `resume`.
 #' @inherit estimates examples
 #' @export
 plan <- function(model, epsilon, delta = 0, accept_large_delta = FALSE, ...) UseMethod("plan")
@@ -590,8 +620,9 @@ generics::fit
 #' @method fit dprct_model
 #' @export
 fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng = NULL,
-                            confirm = FALSE, accept_large_delta = FALSE, ...) {
+                            confirm = FALSE, accept_large_delta = FALSE, resume = NULL, ...) {
   only_known(...)
+  if (!is.null(resume)) return(resumed(object, resume, accountant, names(match.call())))
   check_budget(epsilon, delta)
   check_seed(rng)
   check_flag(confirm, "confirm")
@@ -607,6 +638,18 @@ fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng =
     model = object, epsilon = epsilon, delta = delta, accountant = accountant,
     rng = rng, confirm = confirm, accept_large_delta = accept_large_delta, .call = sys.call()
   ), object)
+}
+
+# What an entry of a ledger paid for: read again from the state that was saved beside it.
+resumed <- function(model, entry, accountant, given, call = sys.call(-1L)) {
+  asked <- intersect(c("epsilon", "delta", "rng", "confirm", "accept_large_delta"), given)
+  if (length(asked)) {
+    refuse("parameter", paste(asked[1L], "is that of the entry; leave it out with resume"), call)
+  }
+  check_words(entry, "resume", "the entry that the accountant shows")
+  finished(dprct_call("fit_again",
+    model = model, entry = entry, accountant = accountant, .call = call
+  ), model)
 }
 
 check_budget <- function(epsilon, delta) {

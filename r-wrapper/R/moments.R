@@ -170,6 +170,19 @@ regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, na
     refuse("parameter", "family is one of glm(); give its link as text: family = \"logit\"")
   }
   names_of <- function(x) if (inherits(x, "formula")) all.vars(x) else x # ~ village + year, as for ols()
+  tryCatch(where, error = function(e) {
+    refuse("parameter", "where is no text; give the condition in quotes, such as \"female == 1\"", sys.call(-5L))
+  })
+  texts <- list(where = where, name = name, family = family)
+  such_as <- c(where = "female == 1", name = "main", family = "logit")
+  for (key in names(texts)) {
+    x <- texts[[key]]
+    if (!is.null(x) && !(is.character(x) && length(x) == 1L)) {
+      refuse("parameter", sprintf("%s is %s; give one text, such as \"%s\"", key,
+        if (length(x) == 1L) class(x)[1L] else "a vector", such_as[[key]]
+      ))
+    }
+  }
   said <- list(
     where = where, weights = names_of(weights), cluster = names_of(cluster), name = name, family = family, joint = joint,
     cov_type = cov_type, count_effects = count_effects
@@ -345,6 +358,12 @@ ols_of_moments <- function(formula, moments, cov_type, where, given, call) {
   }
   if (is_instrumented(formula)) {
     refuse("formula", "ols() takes no instruments; give this formula to iv()", call)
+  }
+  if (is.character(where)) {
+    refuse("parameter", paste(
+      "where is text; give a group, such as list(female = 1), or the regression that was declared:",
+      "ols(regression(y ~ treat, where = \"female == 1\"), moments)"
+    ), call)
   }
   read <- if (inherits(formula, "dprct_regression")) list(text = asked_of(moments, formula)) else {
     formula_text(formula, spelled = TRUE, known = as.list(moments$factors))

@@ -200,10 +200,17 @@ declare <- function(.schema, ..., facts = list(), dataset_id = NULL, unit = NULL
   facts <- c(list(...), facts)
   check_facts(facts)
   facts <- lapply(facts, crossing)
+  if (is.character(unit) && length(unit) == 1L) unit <- list(name = unit)
+  if (!is.null(unit) && (!is.list(unit) || is.null(names(unit)))) {
+    refuse("parameter", paste(
+      "unit is no text and no named list; give \"pupil\", or",
+      "list(name = \"pupil\", id = \"pupil_id\", max_rows = 1)"
+    ))
+  }
   declared <- dprct_call("schema_declare",
     schema = if (is.data.frame(.schema)) schema_now(.schema) else schema(.schema),
     facts = facts, dataset_id = dataset_id,
-    unit = if (is.character(unit)) list(name = unit) else unit,
+    unit = unit,
     confirm_header = confirm_header, rest = rest
   )
   if (is.data.frame(.schema)) with_schema(.schema, declared) else declared

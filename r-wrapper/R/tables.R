@@ -38,6 +38,7 @@ itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ..
     ))
   }
   if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
+  check_no_rows(list(outcomes = outcomes, arms = arms), nrow(frame_of(data)))
   if (is.character(outcomes) && is.character(arms)) check_columns(c(outcomes, arms), data)
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",

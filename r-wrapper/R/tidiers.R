@@ -71,7 +71,13 @@ tidy.dprct_result <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   tolerate(...)
   check_flag(conf.int, "conf.int")
   check_level(conf.level, "conf.level")
-  out <- if (!conf.int) x$tidy else dprct_call("result_tidy", result = x, alpha = 1 - conf.level)
+  out <- x$tidy
+  if (conf.int && identical(conf.level, 0.95) && all(c("level", "low", "high") %in% names(out))) {
+    # the interval that came with the numbers: it is there in other sessions, too
+    names(out)[match(c("low", "high"), names(out))] <- c("conf.low", "conf.high")
+  } else if (conf.int) {
+    out <- dprct_call("result_tidy", result = x, alpha = 1 - conf.level)
+  }
   # ends of privacy noise alone keep that name: they are no interval
   if (all(c("term", "level", "raw") %in% names(out))) return(tidy_levels(out))
   if (all(c("term", "low", "high") %in% names(out)) && is.null(out$std.error)) { # bins of a score

@@ -24,6 +24,13 @@ def test_blocks_must_be_balanced():
     ]
 
 
+def test_codes_of_groups_are_said_as_they_are():
+    design = Complete([1, 2], arm="t")
+    assert check(design, t=[1, 1, 1, 2]) == [
+        "groups 1, 2 do not have their shares of the rows in the data, rounded down or up"
+    ]
+
+
 def test_lost_rows_excuse_numbers_but_not_rules():
     design = Block("t", block="s", shares={1: 0.5, 2: 0.0})
     data = ROWS.assign(t=[1, 1, 0, 0])

@@ -200,6 +200,7 @@ def test_the_same_audit_does_not_refute_the_strict_form():
 
 def test_the_guarantee_is_none_and_says_why(data, schema):
     release = MVHistogram(data, schema).fit(epsilon=1)
+    assert "nothing is charged" in release.plan.facts["cost"]
     assert release.guarantee.measure == "none"
     assert "come from the data" in release.guarantee.sentence()
     assert "charged to no ledger, because nothing is promised" in release.summary()

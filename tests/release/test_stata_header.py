@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import dprct
-from dprct import Calibrated, Complete, Marginals, MVHistogram, Schema, published
+from dprct import Calibrated, Complete, Marginals, MVHistogram, Schema, Unit, published
 from dprct.cli import main
 from dprct.errors import SchemaError
-from dprct.io.stata.names import check_name, former_names, stata_names
+from dprct.io.stata.names import check_name, former_names, stata_names, under_stata_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,6 +83,20 @@ def test_names_of_stata_are_kept_and_others_get_one_that_no_column_has() -> None
     assert stata_names(["a.b", "a b", "", "é.1", "𝟙"])["a b"] == "a_b_2"
     for made in stata_names(["", " ", "9" * 40, "str5", "str2045x.", "...", "\0", "if."]).values():
         check_name(made)
+
+
+def test_declared_facts_follow_the_names_of_their_columns() -> None:
+    frame = pd.DataFrame({"p.id": [1.0, 2.0], "inc.total": [1.0, 3.0], "poor": [1.0, 0.0]})
+    facts = Schema.from_frame(frame).declare(
+        poor={"levels": [0, 1], "derived": "`inc.total` < 2"},
+        unit=Unit("pupil", id="p.id"),
+    )
+    _, found = under_stata_names(frame, facts)
+    assert found.unit.id == "p_id"
+    assert found.column("poor").derived == "inc_total < 2"
+    made = Schema.from_frame(frame).declare(poor={"made_of": ["inc.total"]})
+    _, made = under_stata_names(frame, made)
+    assert made.column("poor").made_of == ("inc_total",)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

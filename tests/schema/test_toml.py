@@ -199,7 +199,7 @@ def test_true_is_not_one(tmp_path: Path) -> None:
     document = tomlkit.parse(path.read_text())
     document["columns"]["x"]["confirmed"] = 1  # type: ignore[index]
     path.write_text(tomlkit.dumps(document))
-    with pytest.raises(SchemaError, match="confirmed=1; give true or false"):
+    with pytest.raises(SchemaError, match="confirmed=1; give True or False"):
         load(path)
 
 

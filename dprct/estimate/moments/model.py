@@ -1131,7 +1131,9 @@ class MomentsSpec(Spec[MomentsFacts]):
                 "a treatment that was chosen, are those of projected rows"
             )
         )
-        variables = [place.variable for place in facts.layout.places]
+        # of a covariate nothing is estimated where declared regressions are all that is released
+        of = {*self.outcomes, *self.explained(facts.schema)}
+        variables = [p.variable for p in facts.layout.places if p.name in of or not facts.withheld]
         named = clipped_words(variables) or "columns of two values"
         estimand = f"regressions of {named}{filled_words(variables)}{projected}"
         consequences = (

@@ -359,7 +359,8 @@ def parts_kept(low: float, high: float, sd: float) -> tuple[float, float, float]
 
 def _some(names: Sequence[str], most: int = 8) -> str:
     rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest
+    # a group that lacks a column has a comma in its name
+    return ("; " if any(", " in name for name in names) else ", ").join(names[:most]) + rest
 
 
 def _planned_time(facts: MomentsFacts, allocation: Allocation) -> Iterator[PlannedNumber]:
@@ -390,8 +391,9 @@ def _planned_radius(layout: Layout) -> Iterator[PlannedNumber]:
     typical = math.sqrt(layout.grid.rows * len(free))
     what = "unit" if layout.grid.rows > 1 else "row"
     yield PlannedNumber("radius", layout.radius)
+    covariates = "1 covariate" if len(free) == 1 else f"{len(free)} covariates"
     why = (
-        f"for {len(free)} covariates, {layout.shrunk_radius / typical:.3g} times a typical "
+        f"for {covariates}, {layout.shrunk_radius / typical:.3g} times a typical "
         f"{what}'s: {what}s further out are projected to it; outcomes and columns of two values "
         "are clipped at their own bounds"
     )

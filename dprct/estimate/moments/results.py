@@ -333,7 +333,8 @@ class Moments(ReleasedMoments):
             raise ParameterError(
                 f"{formula!r} is a declared regression with an instrument; ask for it with ``iv()``"
             )
-        if any(one.title == formula.strip() for one in self.models):
+        models = _alike(formula, self.models)
+        if any(self.withheld or one.title == formula.strip() for one in models):
             raise ParameterError(
                 f"{formula!r} was declared with ``family=``, not as least squares; ask for it "
                 "with ``glm()``"
@@ -401,6 +402,11 @@ class Moments(ReleasedMoments):
                 "those of the arms"
             )
         one = self._declared(formula)
+        if one is None and _alike(formula, self.models):
+            raise ParameterError(
+                f"{_title(formula)!r} was declared with ``family=``; ask for it with ``glm()``, "
+                "and for its average effects with ``margins`` of that"
+            )
         if one is None:
             raise ParameterError(
                 "``margins`` are those of a regression declared with covariates or blocks; "
@@ -614,6 +620,11 @@ class Moments(ReleasedMoments):
     def _declared_said(self) -> str:
         return "; ".join(one.said for one in self.declared) or "none"
 
+    def _all_declared_said(self) -> str:
+        said = [one.said for one in self.declared]
+        said += [one.title for one in self.instrumented] + [one.title for one in self.models]
+        return "; ".join(said) or "none"
+
     def _notes_on(self, one: Declared) -> tuple[str, ...]:
         said = filled_words(p.variable for p in self.layout.places if p.name == one.outcome)
         notes = [f"{said[2:3].upper()}{said[3:]}."] if said else []
@@ -640,7 +651,7 @@ class Moments(ReleasedMoments):
             raise ParameterError(
                 f"{what}: {self.withheld}, so that no effects and no errors are read off the "
                 "moments; name what else is to be read in ``columns=`` of the release, or in "
-                f"``formulas=``; declared are {self._declared_said()}"
+                f"``formulas=``; declared are {self._all_declared_said()}"
             )
 
     def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
@@ -1021,11 +1032,14 @@ def _only(asked: str | Regression, found: Sequence[Named]) -> Named | None:
 
 
 def _spelled(formula: str) -> object:
-    """Meaning of a formula, however it is spaced; its text if it is none."""
+    """Meaning of a formula, however it is spaced and its terms are ordered; else its text."""
     try:
-        return replace(parse(formula, structural=True), text="")
+        found = parse(formula, structural=True)
     except FormulaError:
         return formula
+    terms = frozenset(map(frozenset, found.terms))
+    instruments = frozenset(map(frozenset, found.instruments))
+    return found.outcomes, terms, found.intercept, found.endogenous, instruments, found.effects
 
 
 def _by_group(cov_type: str | None, used: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from dprct.errors import SchemaError
+from dprct.schema.expressions import under_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -112,7 +113,7 @@ def renamed(
 
 
 def schema_under(schema: Schema, names: Mapping[str, str]) -> Schema:
-    """Schema with other names for some of its columns, as yet without declared facts."""
+    """Schema with other names for some of its columns, wherever its facts name these."""
     if not names:
         return schema
     file = schema.file
@@ -122,12 +123,19 @@ def schema_under(schema: Schema, names: Mapping[str, str]) -> Schema:
             column,
             name=names.get(column.name, column.name),
             value_label=sets.get(column.value_label, column.value_label),
+            derived=None if column.derived is None else under_names(column.derived, names),
+            made_of=None
+            if column.made_of is None
+            else tuple(names.get(name, name) for name in column.made_of),
         )
         for column in schema.columns
     ]
+    unit = schema.unit
     return replace(
         schema,
         columns=tuple(columns),
+        unit=unit if unit.id is None else replace(unit, id=names.get(unit.id, unit.id)),
+        sample=under_names(schema.sample, names) if schema.sample else "",
         file=replace(
             file,
             sorted_by=tuple(names.get(name, name) for name in file.sorted_by),

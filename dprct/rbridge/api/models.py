@@ -215,11 +215,20 @@ def fit(
     method = model.method
     options = {"delta": delta, "confirm": confirm, "accept_large_delta": accept_large_delta}
     asked = _taken(method.fit, **options)
-    found = method.fit(epsilon, accountant=accountant, rng=seed, **asked)
+    return _fitted(method.fit(epsilon, accountant=accountant, rng=seed, **asked), model)
+
+
+@export("fit_again")
+def fit_again(model: Bound, entry: str, accountant: Accountant | None = None) -> Record:
+    """Return what a ledger entry paid for, from its saved state, without a charge."""
+    return _fitted(model.method.resume(entry, accountant=accountant), model)
+
+
+def _fitted(found: Any, model: Bound) -> Record:
     if isinstance(found, Moments):
         return moments_record(found)
-    if isinstance(method, PrivateATE):
-        return _of_arms(found, method)
+    if isinstance(model.method, PrivateATE):
+        return _of_arms(found, model.method)
     return result_record(found, like=model.like)
 
 
@@ -231,8 +240,9 @@ def _of_arms(found: LinearResults, method: PrivateATE) -> Record:
     for name in spec.design.columns:
         for code, label in enumerate(factors.get(name, ()), 1):
             arms[str(code)] = name + label
-            said, by_label = f"difference from {code} in", f"difference from {label} in"
-            found = replace(found, notes=tuple(x.replace(said, by_label) for x in found.notes))
+            for said in ("difference from {} in", "; {} mean "):
+                was, now = said.format(code), said.format(label)
+                found = replace(found, notes=tuple(x.replace(was, now) for x in found.notes))
     record = estimate_record(spelled(found, None, arms), "dprct_private")
     return replace(record, fields={**record.fields, "factors": factors, "arms": arms})
 

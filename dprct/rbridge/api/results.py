@@ -161,10 +161,12 @@ def _standing(release: Release, certificate: str | None) -> str:
 
 @dataclass(frozen=True)
 class SavedRelease:
-    """A release that another session of R saved; it can be written."""
+    """A release that another session of R saved; it can be written, and fits run on its table."""
 
     table: Table
     certificate: Certificate
+    estimates: None = None
+    """Of the law of the effects only what their record says was saved."""
 
     def write_dta(self, path: str) -> Certificate:
         """Write the protected file and its certificate.

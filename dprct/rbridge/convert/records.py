@@ -73,6 +73,17 @@ class LiveObjects:
 live = LiveObjects()
 """The objects of this process."""
 
+_NUMBERS_SAVED = (
+    "only its numbers were saved; ask for the rest in that session (a new fit would spend the "
+    "budget again)"
+)
+_NOT_SAVED = {
+    "dprct_model": "is not saved with its data; make it again from these, which costs nothing",
+    "dprct_accountant": "what it holds is in its file alone: accountant(path = FILE) opens that; "
+    "one in memory is gone",
+}
+"""What to do of objects that R does not save, by their class."""
+
 
 def live_of(
     sexp: Any, classes: list[str | None], fields_of: Callable[[], Mapping[str, Any]]
@@ -88,7 +99,6 @@ def live_of(
     again = revival(name)
     if again is None:
         raise SessionError(
-            f"this {name} was made in another session, and only its numbers were saved; "
-            "ask for the rest in that session (a new fit would spend the budget again)"
+            f"this {name} was made in another session, and {_NOT_SAVED.get(name, _NUMBERS_SAVED)}"
         )
     return again(fields_of())

@@ -444,3 +444,17 @@ test_that("conditions name columns with blanks, and subgroups have the labels of
     )
   }
 })
+
+test_that("declared regressions are found in any order of terms, and models as what they are", {
+  skip_without_python()
+  model <- private_moments(nsw(),
+    formulas = list(re78 ~ treat + black, regression(black ~ treat, family = "logit")),
+    assignment = design_of_nsw(), neighbors = "replace-one-design-public"
+  )
+  m <- fit(model, epsilon = 8, delta = 1e-6, rng = 1)
+  expect_equal(coef(ols(re78 ~ black + treat, m)), coef(ols(re78 ~ treat + black, m)))
+  expect_error(ols(re78 ~ treat, m, where = "black == 1"), "where is text", class = "dprct_parameter_error")
+  expect_error(predict(private_glm(black ~ treat, m), data.frame(treat = 1)), "odds or rate ratios",
+    class = "dprct_parameter_error"
+  )
+})

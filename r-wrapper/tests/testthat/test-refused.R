@@ -84,3 +84,55 @@ test_that("what asks for rows is refused, and what asks for names is answered", 
   expect_error(sandwich::bread(ours), "holds no rows", class = "dprct_parameter_error")
   expect_error(sandwich::estfun(ours), "holds no rows", class = "dprct_parameter_error")
 })
+
+test_that("a column in the place of its name is refused without its values", {
+  skip_without_python()
+  rows <- read_dta(nsw_file(), declare(schema(nsw_file()), facts = list(
+    treat = list(levels = 0:1, missing = "never"), re78 = list(bounds = c(0, 7e4), missing = "never"),
+    black = list(levels = 0:1, missing = "never")
+  )))
+  rows$who <- rep(c("Anna", "Bert", "Carl", "Dora", "Emil"), length.out = nrow(rows))
+  quiet <- function(expr) {
+    found <- tryCatch(expr, dprct_error = conditionMessage)
+    expect_type(found, "character")
+    expect_false(grepl("Anna|Bert", found))
+    found
+  }
+  expect_match(quiet(private_ate(outcome = "re78", treatment = rows$who, data = rows)), "vector of values")
+  expect_match(quiet(private_moments(rows, columns = rows$who)), "vector of values")
+  expect_match(quiet(design_block("treat", block = rows$who)), "vector of values")
+  expect_match(quiet(design_block("treat", block = factor(rows$who))), "vector of values")
+  expect_match(quiet(itt_table(rows, outcomes = rows$who, arms = "treat")), "vector of values")
+  expect_match(quiet(regression(re78 ~ treat, where = rows$who == "Anna")), "where is a vector")
+  expect_error(regression(re78 ~ treat, where = blakc == 1), "where is no text", class = "dprct_parameter_error")
+  expect_error(regression(re78 ~ treat, name = c("a", "b")), "name is a vector", class = "dprct_parameter_error")
+  expect_error(private_moments(rows, formulas = rows$re78 ~ treat), "'$' in a formula",
+    fixed = TRUE, class = "dprct_formula_error"
+  )
+})
+
+test_that("a misspelt column of a formula is told of the one that is meant", {
+  skip_without_python()
+  rows <- nsw()
+  expect_error(private_moments(rows, formulas = re78 ~ treat + blak), "did you mean 'black'",
+    class = "dprct_column_error"
+  )
+  expect_error(
+    private_moments(rows, formulas = regression(re78 ~ treat, where = "blak == 1")),
+    "did you mean 'black'", class = "dprct_column_error"
+  )
+  expect_error(declare(rows, unit = 5), "no text and no named list", class = "dprct_parameter_error")
+})
+
+test_that("a control group is named by the levels of the factor", {
+  skip_without_python()
+  rows <- data.frame(y = seq(0, 1, length.out = 60), arm = factor(rep(c("none", "meals", "cash"), 20)))
+  rows <- declare(rows, y = list(bounds = 0:1, missing = "never"),
+    arm = list(levels = levels(rows$arm), missing = "never")
+  )
+  expect_error(private_ate(y ~ arm, rows, control = "None"), "no level of 'arm'; give one of: cash, meals, none",
+    class = "dprct_parameter_error"
+  )
+  effect <- fit(private_ate(y ~ arm, rows, control = "none"), epsilon = 50, rng = 1)
+  expect_match(effect$text, "difference from none in the mean of y.*none\\s+mean")
+})

@@ -244,3 +244,29 @@ test_that("what is no release is refused", {
   expect_error(protected(3), "give a release", class = "dprct_parameter_error")
   expect_error(guarantee(3), "no guarantee", class = "dprct_parameter_error")
 })
+
+test_that("a fit runs on a release that another session saved", {
+  skip_without_python()
+  release <- fit(nsw_calibrated(), epsilon = 1)
+  elsewhere <- function(x) {
+    attr(x, "dprct_live") <- list2env(list(id = attr(x, "dprct_live")$id, session = "another"))
+    x
+  }
+  again <- elsewhere(release)
+  attr(again$protected, "dprct_schema") <- elsewhere(attr(again$protected, "dprct_schema"))
+  expect_equal(coef(ols(re78 ~ treat, again)), coef(ols(re78 ~ treat, release)))
+})
+
+test_that("what an accountant's entry paid for is read again, and nothing is charged", {
+  skip_without_python()
+  book <- tempfile(fileext = ".json")
+  first <- fit(nsw_ate(), epsilon = 1, accountant = accountant(4, path = book, dataset_id = "nsw"))
+  later <- accountant(path = book)
+  entry <- summary(later)$ledger$entry
+  again <- fit(nsw_ate(), resume = entry, accountant = later)
+  expect_identical(coef(again), coef(first))
+  expect_equal(confint(again, level = 0.8), confint(first, level = 0.8))
+  expect_identical(summary(accountant(path = book))$spent$epsilon, 1)
+  expect_error(fit(nsw_ate(), epsilon = 1, resume = entry), "leave it out", class = "dprct_parameter_error")
+  expect_error(fit(nsw_ate(), resume = 1, accountant = later), "resume is numeric", class = "dprct_parameter_error")
+})

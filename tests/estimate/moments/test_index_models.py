@@ -121,6 +121,27 @@ def test_results_have_what_those_of_rows_have() -> None:
         m.glm("y ~ treat")
 
 
+def test_a_model_is_found_in_any_order_of_terms_and_only_as_what_it_is() -> None:
+    m = model(Regression("y ~ treat + x + f", family="logit")).fit(*LARGE, rng=1)
+    pd.testing.assert_series_equal(
+        m.glm("y ~ f + x + treat").params, m.glm("y ~ treat + x + f").params
+    )
+    with pytest.raises(ParameterError, match=r"with family=.*glm\(\)"):
+        m.margins("y ~ f + x + treat")
+    rows = ROWS.assign(treat=ROWS["village"] % 2)
+    villages = {"assignment": dprct.Cluster("treat", cluster="village", icc=0.1)}
+    m = model(Regression("y ~ treat + x", family="logit"), data=rows, **villages).fit(*LARGE, rng=1)
+    with pytest.raises(ParameterError, match=r"with family=.*glm\(\)"):
+        m.ols("y ~ x + treat")
+    with pytest.raises(ParameterError, match="declared are y ~ treat \\+ x, family logit"):
+        m.effects()
+
+
+def test_the_estimand_of_a_plan_names_no_covariate_of_declared_regressions() -> None:
+    asked = Regression("income ~ treat + x", cluster="village")
+    assert model(asked).plan(*LARGE).facts["estimand"] == "regressions of income clipped to [0, 10]"
+
+
 def test_errors_of_clusters_are_those_of_rows() -> None:
     asked = Regression("y ~ treat + x", family="logit", cluster="village")
     found = model(asked).fit(*LARGE, rng=1).glm(asked)

@@ -216,7 +216,7 @@ def test_a_covariate_makes_the_interval_shorter_and_a_fit_moves_nothing() -> Non
 def test_regressions_are_found_by_formula_value_and_name() -> None:
     named = Regression("y ~ t1 + t2 + x | block", name="main")
     m = model(formulas=[named, "works ~ t1 + t2 | block"]).fit(4, 1e-6)
-    for ask in ("main", named, "y ~ t1+t2+x | block"):
+    for ask in ("main", named, "y ~ t1+t2+x | block", "y ~ x + t2 + t1 | block"):
         pd.testing.assert_series_equal(m.ols(ask).params, m.regressions[0].params)
     with pytest.raises(ParameterError, match=r"'y ~ t1' was not declared.*main; works"):
         m.ols(Regression("y ~ t1"))
