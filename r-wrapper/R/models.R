@@ -620,7 +620,7 @@ generics::fit
 #' @method fit dprct_model
 #' @export
 fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng = NULL,
-                            confirm = FALSE, accept_large_delta = FALSE, resume = NULL, ...) {
+                            confirm = FALSE, accept_large_delta = FALSE, ..., resume = NULL) {
   only_known(...)
   if (!is.null(resume)) return(resumed(object, resume, accountant, names(match.call())))
   check_budget(epsilon, delta)

@@ -337,7 +337,7 @@ class Moments(ReleasedMoments):
         if any(self.withheld or one.title == formula.strip() for one in models):
             raise ParameterError(
                 f"{formula!r} was declared with ``family=``, not as least squares; ask for it "
-                "with ``glm()``"
+                "with ``Moments.glm()``"
             )
         parsed = self._parsed(formula, "ols")
         self._check_withheld(f"ols({parsed.text!r})")
@@ -404,8 +404,8 @@ class Moments(ReleasedMoments):
         one = self._declared(formula)
         if one is None and _alike(formula, self.models):
             raise ParameterError(
-                f"{_title(formula)!r} was declared with ``family=``; ask for it with ``glm()``, "
-                "and for its average effects with ``margins`` of that"
+                f"{_title(formula)!r} was declared with ``family=``; ask for it with "
+                "``Moments.glm()``, and for its average effects with ``margins`` of that"
             )
         if one is None:
             raise ParameterError(
