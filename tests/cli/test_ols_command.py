@@ -155,7 +155,9 @@ def test_a_declared_logit_is_read_with_ratios_margins_and_tests(
     dprct: Callable[..., Any], jobs: Path
 ) -> None:
     logit = Moments.load(jobs).glm("works ~ arm + age", family="logit")
-    with pytest.raises(ParameterError, match=r"not as least squares; ask for it with glm\(\)"):
+    with pytest.raises(
+        ParameterError, match=r"not as least squares; ask for it with Moments.glm\(\)"
+    ):
         Moments.load(jobs).ols("main")
     shown = {row["term"]: row for row in json.loads(dprct("ols", jobs, "main", "--json").out)}
     assert shown["arm"]["estimate"] == pytest.approx(logit.params["arm"], rel=1e-12)
