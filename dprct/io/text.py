@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import compress, islice, repeat
+from itertools import compress, islice, pairwise, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -235,11 +236,31 @@ def _check_header(names: list[str], file: str) -> None:
         raise FileError(
             f"{file!r} separates its columns by semicolons or tabs; separate them by commas"
         )
+    numbers = [name for name in names if _is_number(name)]
+    if numbers and not _count_up(numbers):
+        raise SchemaError(
+            f"{file!r} seems to begin with a row of data: {len(numbers)} of its {len(names)} names "
+            "are numbers; give it a row of names"
+        )
     if len(set(names)) < len(names):
         twice = ", ".join(sorted({name for name in names if names.count(name) > 1}))
         raise SchemaError(f"{file!r} has columns named twice: {twice}; give each its own name")
     if "" in names:
         raise SchemaError(f"column {names.index('') + 1} of {file!r} has no name; give it one")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        return math.isfinite(float(name))
+    except ValueError:
+        return False
+
+
+def _count_up(names: list[str]) -> bool:
+    """Whether they are numbers that count up, as years do, or the columns of an array."""
+    found = [int(name) if name.isdecimal() else -1 for name in names]
+    steps = {b - a for a, b in pairwise(found)}
+    return min(found) >= 0 and len(steps) == 1 and min(steps) > 0
 
 
 def _numbers(cells: Sequence[str], form: str) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_arg
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.arguments import check_choice, listed_names
+from dprct.arguments import check_choice, checked, listed_names
 from dprct.certificate.certificate import PermittedDifference
 from dprct.errors import DprctWarning, FormulaError, ParameterError, SchemaError
 from dprct.formula import complete_cases, design, parse
@@ -319,6 +319,7 @@ class ModelInformed(
 
     needs_rows = True
 
+    @checked
     def __init__(
         self,
         data: Any,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from dprct.arguments import Checked, number_between, numbers_given
-from dprct.errors import ParameterError
+from dprct.arguments import Checked, checked, number_between, numbers_given
+from dprct.errors import FormulaError, ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
 from dprct.lazy import pandas as pd
@@ -180,12 +180,21 @@ class PublishedIPWSpec(Spec[Facts]):
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of the options, and of the schema where something is promised."""
+        yield self._check_formula
         yield self._check_numbers
         yield lambda: check_fixed_before(
             facts.schema, self.parsed.regressor_names, self.parsed.outcome_names[1:]
         )
         if not self.reasons():
             yield lambda: _check_promise(facts.schema, self.columns)
+
+    def _check_formula(self) -> None:
+        left, right = self.parsed.outcome_names, self.parsed.regressor_names
+        if len(left) != 2 or set(left) & set(right):
+            raise FormulaError(
+                f"outcome={self.outcome!r} with formula {self.formula!r}; give two columns as "
+                "outcome and treatment, and others as covariates: ``treatment ~ covariates``"
+            )
 
     def _check_numbers(self) -> None:
         if (self.norm_bound is not None) != (self.scale == "norm_bound"):
@@ -377,6 +386,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     'none'
     """
 
+    @checked
     def __init__(
         self,
         data: Any,

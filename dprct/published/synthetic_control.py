@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.arguments import Checked, number_between
+from dprct.arguments import Checked, checked, number_between
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import (
@@ -433,6 +433,7 @@ class SyntheticControl(
     'none'
     """
 
+    @checked
     def __init__(
         self,
         data: Any,

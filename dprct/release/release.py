@@ -539,6 +539,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         return not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all()
 
     @classmethod
+    @checked
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
         """Return the model of the columns in a formula; other arguments as for the class.
 

@@ -46,6 +46,10 @@ ERROR, ESTIMAND = "error", "estimand"
 """What a plan begins with, after its cost, where a method says more of it than its estimates do."""
 
 
+_OF = ("regression", "outcome", "term")
+"""What says to which estimate a planned number belongs."""
+
+
 @dataclass(frozen=True)
 class PlannedNumber:
     """One planned number: a row of :meth:`Plan.to_frame`."""
@@ -370,7 +374,7 @@ class Plan(Checked):
         Raises
         ------
         ParameterError
-            If there is none.
+            If there is none, or ``of`` has another name.
 
         Examples
         --------
@@ -379,6 +383,9 @@ class Plan(Checked):
         >>> Plan("a method", Budget(1), Contents((number,))).value("std_error", outcome="wage")
         0.5
         """
+        for name in of:
+            if name not in _OF:
+                raise ParameterError.unknown(name, ("why", *_OF), "``value``")
         for one in self.numbers:
             asked = all(getattr(one, name) == wanted for name, wanted in of.items())
             if one.quantity == quantity and why in one.why and asked:

@@ -58,8 +58,7 @@ _FORMATS = {"Date": "%td", "Datetime": "%tc"}
 _DAY_MS = 86_400_000
 _STATA_EPOCH_MS = 3_653 * _DAY_MS  # 1 January 1960 to 1 January 1970
 _EXACT = 2**53
-_WIDE_SIGNED = ("Int64", "Int128")
-_WIDE_UNSIGNED = ("UInt64", "UInt128")
+_WIDE = ("Int64", "Int128", "UInt64", "UInt128")
 
 
 def schema_of_frame(frame: IntoFrame) -> Schema:
@@ -134,7 +133,7 @@ def _column(name: str, dtype: nw.dtypes.DType, *, labelled: bool) -> Column:
     kind = type(dtype).__name__
     if kind not in STORAGE:
         raise SchemaError(
-            f"column {name!r} is of dtype {dtype}; allowed: numbers, booleans, text, categories, "
+            f"column {name!r} is of dtype {kind}; allowed: numbers, booleans, text, categories, "
             "dates and date-times; convert or drop it"
         )
     return Column(name, STORAGE[kind], format=_FORMATS.get(kind, ""))
@@ -195,8 +194,10 @@ def _stata_time(series: Series, *, days: bool) -> NDArray[np.float64]:
             stacklevel=2,
         )
     stamps = series.cast(nw.Datetime("us")) if days else series
-    since_1970 = stamps.dt.timestamp("us").cast(nw.Float64).to_numpy() / 1000
-    out: NDArray[np.float64] = since_1970 + _STATA_EPOCH_MS
+    microseconds = stamps.dt.timestamp("us")  # of 9999 they are beyond what Arrow casts to a double
+    parts = (microseconds // 1000, microseconds % 1000)
+    whole, rest = (part.cast(nw.Float64).to_numpy() for part in parts)
+    out: NDArray[np.float64] = whole + rest / 1000 + _STATA_EPOCH_MS
     return out / _DAY_MS if days else out
 
 
@@ -214,9 +215,10 @@ def _numbers(series: Series, name: str) -> NDArray[np.float64]:
 
 def _is_exact(series: Series) -> bool:
     kind = type(series.dtype).__name__
-    above = kind in _WIDE_SIGNED + _WIDE_UNSIGNED and bool((series > _EXACT).any())
-    below = kind in _WIDE_SIGNED and bool((series < -_EXACT).any())
-    return not (above or below)
+    known = series.drop_nulls()
+    if kind not in _WIDE or not len(known):
+        return True
+    return bool(known.min() >= -_EXACT and known.max() <= _EXACT)
 
 
 # The data as a person reads them: labels for codes, dates for day counts.  A view, never input.

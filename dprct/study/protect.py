@@ -229,7 +229,7 @@ def written_files(
             plain,
             study=identity_of(study),
             facts={**plain.facts, **said},
-            differences=(*plain.differences, *_added(study, made.schema)),
+            differences=(*plain.differences, *_declared_differences(study, made.schema)),
         )
         made = replace(made, issued=signed)
         with writing_at(study.output):
@@ -259,15 +259,23 @@ def written_files(
     return (study.output, text_path(study.output), *also)
 
 
-def _added(study: Study, released: Schema) -> Iterator[PermittedDifference]:
-    """Yield the columns that the file of the data does not have, as differences from it."""
-    if not (study.derived or study.prepare):
+def _declared_differences(study: Study, released: Schema) -> Iterator[PermittedDifference]:
+    """Yield what the study adds to the file of the data, or declares otherwise than its header.
+
+    These are columns, and labels and formats of columns.
+    """
+    if not (study.derived or study.prepare) and study.data.suffix.lower() != ".dta":
         return
-    there = facts_of_file(study.data, study.names).schema.names
-    for name in released.names:
-        if name not in there:
+    there = {c.name: c for c in facts_of_file(study.data, study.names).schema.columns}
+    for column in released.columns:
+        name, old = column.name, there.get(column.name)
+        if old is None:
             how = f"is {study.derived[name]}" if name in study.derived else "comes of [[prepare]]"
             yield PermittedDifference("variables", name, f"made by the study: it {how}")
+            continue
+        for facet in ("label", "format"):
+            if getattr(column, facet) != getattr(old, facet):
+                yield PermittedDifference(facet, name, "declared by the study")
 
 
 def _facts_of(study: Study, do: Sequence[Path]) -> dict[str, str]:

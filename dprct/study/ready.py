@@ -124,11 +124,23 @@ def _bound_table(
 ) -> tuple[NumPyTable | pd.DataFrame, Schema]:
     """Return the rows of the data file, which a plan only validates, and their schema."""
     if study.data.suffix.lower() == ".dta":
-        table, _ = table_of_dta(study.data, schema=study.of_file(sealed))
+        table, _ = table_of_dta(study.data, schema=_in_file(study.of_file(sealed), facts.schema))
         return table, replace(sealed, source=study.data).as_opened()
     if facts.csv is not None:
         return _csv_of_study(study, facts)[0], sealed
     return read(study.data, study.names)[0], sealed
+
+
+def _in_file(schema: Schema, header: Schema) -> Schema:
+    """Return a schema with the labels and formats of a file, where a study declares others."""
+    known = {column.name: column for column in header.columns}
+    return schema.with_columns(
+        [
+            replace(one, label=known[one.name].label, format=known[one.name].format)
+            for one in schema.columns
+            if one.name in known
+        ]
+    )
 
 
 def _check_complete(problems: Sequence[str]) -> None:

@@ -35,6 +35,19 @@ def test_a_protected_file_differs_as_permitted(
     assert "no certificate permits" not in ran.out
 
 
+def test_labels_and_formats_that_a_study_declares_are_those_of_its_file(
+    dprct: Callable[..., Any], study: Path, folder: Path, edit: Callable[..., None]
+) -> None:
+    said = '[columns.age]\nlabel = "âge | <b>"\nformat = "%9.2f"'
+    edit(("[columns.age]", said))
+    assert dprct("check", study).code == 0
+    assert dprct("protect", study, "--yes").code == 0
+    column = read_dta(folder / "survey_protected.dta")[1].column("age")
+    assert (column.label, column.format) == ("âge | <b>", "%9.2f")
+    ran = dprct("compare", folder / "survey.dta", folder / "survey_protected.dta")
+    assert (ran.code, ran.out.count("[permitted: declared by the study]")) == (0, 2)
+
+
 def test_permitted_values_are_not_counted(
     dprct: Callable[..., Any], pair: tuple[Path, Path]
 ) -> None:

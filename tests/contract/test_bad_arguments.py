@@ -21,7 +21,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import dprct
+import dprct.published
 from dprct.errors import DprctError
+from dprct.model import Model
 from dprct.privacy.composition import Charge
 from dprct.results.tables import Column, Estimate, Row
 from dprct.study.methods import BY_NAME
@@ -303,3 +305,37 @@ def test_a_senseless_argument_is_refused_in_a_sentence_or_works(
         for fault in tried(name, call, tmp_path, monkeypatch, most)
     ]
     assert not faults, f"{len(faults)} faults:\n" + "\n".join(faults)
+
+
+PUBLISHED = [getattr(dprct.published, name) for name in dprct.published.__all__]
+MODELS = [
+    one
+    for one in [*(getattr(dprct, name) for name in NAMES), *PUBLISHED]
+    if isinstance(one, type) and issubclass(one, Model)
+]
+GIVEN: dict[str, Any] = {
+    "formula": "t ~ x", "outcome": "y", "treatment": "t", "features": ["x"], "treated": 1,
+    "covariates": ["x"],    "treatment_time": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{model.__module__}.{model.__name__}")
+@pytest.mark.parametrize("bad", ["schema", "assignment", "outcome", "treated"])
+def test_no_constructor_of_a_model_takes_another_kind_of_argument(model: Any, bad: str) -> None:
+    parameters = inspect.signature(model.__init__).parameters
+    if bad not in parameters:
+        return
+    options = {
+        name: GIVEN[name]
+        for name, one in parameters.items()
+        if name in GIVEN and (one.default is one.empty or name == bad)
+    }
+    options |= {"accept_uncertified": True} if "accept_uncertified" in parameters else {}
+    schema = "no schema" if bad == "schema" else SCHEMA
+    options |= {} if bad == "schema" else {bad: [{"a"}]}
+    with pytest.raises(DprctError, match=bad):
+        model(table(40), schema, **options)
+    if bad == "schema" and hasattr(model, "from_formula"):
+        options.pop("formula", None)
+        with pytest.raises(DprctError):
+            model.from_formula("y ~ t", table(40), schema, **options)

@@ -346,6 +346,23 @@ def test_csv_refusals_are_one_sentence(text: str, says: str, tmp_path: Path) -> 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "row", ["40.92,1,Kwame-7,53", "1,1,Kwame-7,x", "Kwame-7,53", "Kwame-7,1e3"]
+)
+def test_a_csv_without_names_is_refused_without_its_first_person(row: str, tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="begin with a row of data") as caught:
+        read_csv(csv_of(tmp_path / "x.csv", f"{row}\n{row.replace('7', '8')}\n"))
+    for cell in ("Kwame", "40.92", "53", "1e3"):
+        assert cell not in str(caught.value)
+
+
+@pytest.mark.parametrize("names", ["0,1,2", "id,2001,2002", "id,1990,2000,2010"])
+def test_names_of_a_csv_may_count_up(names: str, tmp_path: Path) -> None:
+    row = ",".join("1" for _ in names.split(","))
+    data, _ = read_csv(csv_of(tmp_path / "x.csv", f"{names}\n{row}\n"))
+    assert list(data) == names.split(",")
+
+
 def test_csv_that_is_not_utf8_is_refused_without_quoting_it(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes("x\ncafé\n".encode("latin-1"))

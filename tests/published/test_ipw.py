@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dprct import Accountant, Budget, Unit
-from dprct.errors import ModelPicklingError, ParameterError, SchemaError
+from dprct.errors import FormulaError, ModelPicklingError, ParameterError, SchemaError
 from dprct.published import IPW
 from dprct.schema import Column, Schema
 
@@ -137,6 +137,15 @@ def test_the_published_sensitivities_are_used() -> None:
 def test_bad_input_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         IPW.from_arrays(*arrays(), **(SOUND | options))
+
+
+@pytest.mark.parametrize(
+    ("formula", "outcome"), [("y ~ x", "y"), ("t ~ y", "y"), ("t + x ~ z", "y"), ("t ~ x", "t")]
+)
+def test_outcome_and_treatment_are_two_columns(formula: str, outcome: str) -> None:
+    frame = pd.DataFrame({name: [0.0, 1.0] * 20 for name in "ytxz"})
+    with pytest.raises(FormulaError, match="give two columns"):
+        IPW.from_formula(formula, frame, Schema.from_frame(frame), outcome=outcome)
 
 
 def test_other_treatments_and_pure_budgets_are_refused() -> None:

@@ -133,3 +133,9 @@ def test_the_picture_has_a_dot_with_and_one_without_privacy() -> None:
     plt.close(panel.figure)
     with pytest.raises(ParameterError, match="no expected errors"):
         REFUSED.plot()
+
+
+def test_a_number_is_asked_for_by_what_a_plan_knows() -> None:
+    plan = Plan("m", Budget(1), Contents((PlannedNumber("std_error", 0.5, outcome="wage"),)))
+    with pytest.raises(ParameterError, match="did you mean outcome="):
+        plan.value("std_error", outcom="wage")

@@ -184,6 +184,26 @@ def test_unsigned_numbers_have_no_lower_limit() -> None:
         table_of_frame(pl.DataFrame({"x": pl.Series([2**53 + 1], dtype=pl.UInt64)}))
 
 
+def test_the_last_day_of_all_is_a_date_in_every_library() -> None:
+    days = [dt.date(9999, 12, 31), None, dt.date(1960, 1, 2)]
+    times = [dt.datetime(9999, 12, 31, 23, 59, 59), None, dt.datetime(1960, 1, 1, 0, 0, 0, 1500)]
+    for one in (pl.DataFrame, pa.table):
+        data, _ = table_of_frame(one({"day": days, "time": times}))
+        np.testing.assert_array_equal(data["day"], [2_936_549.0, np.nan, 1.0])
+        np.testing.assert_array_equal(data["time"], [253_717_919_999_000.0, np.nan, 1.5])
+
+
+def test_an_unsigned_number_of_arrow_is_refused_as_any_other() -> None:
+    with pytest.raises(SchemaError, match="beyond 2"):
+        table_of_frame(pa.table({"x": pa.array([2**63 + 5, 1], pa.uint64())}))
+
+
+def test_a_dtype_is_named_without_what_is_in_it() -> None:
+    nested = pl.Series([["Kwame"]], dtype=pl.List(pl.Enum(["Kwame"])))
+    with pytest.raises(SchemaError, match="of dtype List;"):
+        schema_of_frame(pl.DataFrame({"x": nested}))
+
+
 def test_a_time_zone_is_said_to_be_lost() -> None:
     frame = pd.DataFrame({"t": pd.DatetimeIndex(["1960-01-01 01:00"], tz="Europe/Berlin")})
     with pytest.warns(DprctWarning, match="'t' has a time zone"):
