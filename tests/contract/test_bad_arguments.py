@@ -314,8 +314,8 @@ MODELS = [
     if isinstance(one, type) and issubclass(one, Model)
 ]
 GIVEN: dict[str, Any] = {
-    "formula": "t ~ x", "outcome": "y", "treatment": "t", "features": ["x"], "treated": 1,
-    "covariates": ["x"],    "treatment_time": 1,
+    "formula": "t ~ w", "outcome": "y", "treatment": "t", "features": ["w"], "treated": 1,
+    "covariates": ["w"],    "treatment_time": 1,
 }  # fmt: skip
 
 
