@@ -192,7 +192,7 @@ class PublishedIPWSpec(Spec[Facts]):
         left, right = self.parsed.outcome_names, self.parsed.regressor_names
         if len(left) != 2 or set(left) & set(right):
             raise FormulaError(
-                f"outcome={self.outcome!r} with formula {self.formula!r}; give two columns as "
+                f"``outcome={self.outcome!r}`` with formula {self.formula!r}; give two columns as "
                 "outcome and treatment, and others as covariates: ``treatment ~ covariates``"
             )
 
