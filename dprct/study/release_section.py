@@ -151,8 +151,9 @@ class PackageSpec:
         it is not given.  Certificate and README-data have the verdicts on their regressions.
     public : list of str
         Other files of ``folder`` that may be published as they are, each by its path from the study
-        file, as in ``do``: a codebook, or data that are public anyway.  Each is read and checked
-        against the confidential files.
+        file, as in ``do``: a codebook, or data that are public anyway.  Each is read and searched
+        for rows of the confidential files: for several cells of one, since a single number or id
+        may be in any text.
     unread : list of str
         Files of ``folder`` that are published as those of ``public`` although they cannot be read
         and checked, such as a PDF or a picture: you looked at each, and vouch that it holds no rows
