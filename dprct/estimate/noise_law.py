@@ -520,7 +520,7 @@ nowhere below what the search finds."""
 
 def _tabled(rho: float, alpha: float, size: int) -> float | None:
     """Return c where ``_TABLED`` gives it."""
-    if size > 1 or alpha != 0.05 or rho < 0.01:
+    if size > 1 or rho < 0.01 or not math.isclose(alpha, 0.05, rel_tol=1e-9):  # as 1 - 0.95 is
         return None
     return float(chebval((math.log10(rho) - 1) / 3, _TABLED))
 

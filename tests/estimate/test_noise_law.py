@@ -308,6 +308,7 @@ def test_the_polynomial_is_above_the_correction_by_next_to_nothing(rho: float) -
     searched = noise_law._searched(rho, 0.05, 1)
     assert searched < correction(rho, 0.05) < searched + 1e-4
     assert correction(rho, 0.05) == correction_bounds(rho, 0.05)[0]
+    assert correction(rho, 1 - 0.95) == correction(rho, 0.05)
     assert correction(rho, 0.051) == noise_law._searched(rho, 0.051, 1)
 
 
