@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from dprct.estimate.moments.groups import names_of
@@ -27,7 +28,6 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
-from dprct.lazy import special
 from dprct.queries.group_moments import Part
 from dprct.queries.sums import GRID
 from dprct.results.plan import RATIO, PlannedNumber, errors_of_estimate, units_of
@@ -350,11 +350,11 @@ def parts_kept(low: float, high: float, sd: float) -> tuple[float, float, float]
     [0.954, 0.908, 0.876]
     """
     width = (high - low) / sd
-    normal = 2 * float(special.ndtr(width / 2)) - 1
+    normal = 2 * NormalDist().cdf(width / 2) - 1
     exponential = 1 - (1 + width) * math.exp(-width)
     # exp(Z) has the standard deviation (e^2 - e)^.5; E[exp(Z); Z < b] = e^.5 Phi(b - 1)
     last = math.log(width * math.sqrt(math.e**2 - math.e))
-    return normal, exponential, float(special.ndtr(last - 1))
+    return normal, exponential, NormalDist().cdf(last - 1)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

@@ -145,7 +145,7 @@ def system_of(
         raise ParameterError(f"regressor {empty!r} is 0 in every cell that has rows; leave it out")
     kept = independent(flat / lengths)
     Q, R = np.linalg.qr(flat[:, kept] / lengths[kept])
-    to_names = linalg.solve_triangular(R, np.eye(len(R))) / lengths[kept][:, None]
+    to_names = np.linalg.inv(R) / lengths[kept][:, None]
     T = Q.T.reshape(-1, len(cells), d).swapaxes(0, 1)
     P = np.array([cell.matrix for cell in cells])
     names = [one.name for one in regressors]
