@@ -369,7 +369,7 @@ Key = Digit | Value
 
 
 def row_keys(encodings: Sequence[Coded]) -> tuple[list[Key], Expressions]:
-    """Return what tells codes, and the columns for it as expressions of a prepared table."""
+    """Return the keys of encodings, and the columns that they need as expressions of a table."""
     keys: list[Key] = []
     columns: Expressions = {}
     for j, encoding in enumerate(encodings):
@@ -408,8 +408,8 @@ def grouped(
 ) -> tuple[Integers, dict[str, Integers]]:
     """Return codes (m, p) of groups of rows, and sums (m,) in each; codes may come again.
 
-    ``sums`` are whole numbers, of columns of ``rows``; the numbers of rows are beside them as
-    :data:`ROWS`.
+    ``sums`` are expressions of whole numbers; how many rows each group has is returned with them,
+    as :data:`ROWS`.
     """
     words = _words_of([key for key in keys if isinstance(key, Digit)])
     values = [key for key in keys if isinstance(key, Value)]

@@ -336,9 +336,9 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
     place = path_of(given) if given is not None else ledger_path(path, needed.dataset_id)
     if given is None and not place.exists():
         return (
-            f"the ledger stays with the confidential data and was not checked, for no {place.name} "
-            f"is beside the file, which needs {needed}; ask those who keep the data, or give the "
-            "ledger too",
+            f"the ledger stays with the confidential data and was not checked: there is no "
+            f"{place.name} beside the file, which needs {needed}; ask those who keep the data, or "
+            "give the ledger too",
             None,
         )
     try:

@@ -640,7 +640,7 @@ fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng =
   ), object)
 }
 
-# What an entry of a ledger paid for: read again from the state that was saved beside it.
+# Result of a ledger entry, read again from the state that was saved with the ledger.
 resumed <- function(model, entry, accountant, given, call = sys.call(-1L)) {
   asked <- intersect(c("epsilon", "delta", "rng", "confirm", "accept_large_delta"), given)
   if (length(asked)) {

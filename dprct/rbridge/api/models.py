@@ -220,7 +220,7 @@ def fit(
 
 @export("fit_again")
 def fit_again(model: Bound, entry: str, accountant: Accountant | None = None) -> Record:
-    """Return what a ledger entry paid for, from its saved state, without a charge."""
+    """Return the result of a ledger entry from its saved state; nothing is charged."""
     return _fitted(model.method.resume(entry, accountant=accountant), model)
 
 
